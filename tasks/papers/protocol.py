@@ -32,6 +32,14 @@ class RangeOptions(Options):
     """Column of the raw interactions -> lowest and highest value that is kept."""
 
 
+class ListedOptions(Options):
+    """The same of a protocol whose users and items may be all that the data set lists."""
+
+    listed: bool = False
+    """Whether users and items are those that the data set lists, with interactions or without: both are public then,
+    and no ε is conditional on who and what occurs."""
+
+
 @dataclass(frozen=True)
 class Count:
     """What is left after a step of a protocol."""
@@ -111,7 +119,7 @@ class Coded:
     """Interactions with dense ids in the order of the original ones.
 
     rows: user and item int32, and the other columns; in no particular order.
-    user_ids, item_ids: `id` and `original` of all that were published, be they among the rows or not.
+    user_ids, item_ids: `id` and `original` of all that were published, or listed, be they among the rows or not.
     published: what there was before rows were left out.
     """
 
@@ -125,16 +133,15 @@ class Coded:
         return Uniforms.of(seed, self.user_ids["original"], self.item_ids["original"])
 
 
-def encode(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:
+def encode(raw: RawTables, keep: dict[str, Range], columns: list[str], listed: bool = False) -> Coded:
     """The interactions in the ranges `keep`: user, item and `columns`, a few million rows at a time.
 
     Raises:
-        DataError: a column of `keep` is not there, or nothing is left.
+        DataError: a column of `keep` is not there, nothing is left, or nothing is listed.
     """
     published = raw.scan("interactions")
-    user_ids, item_ids = (
-        dense_ids(published.select(name).unique().collect(engine="streaming").to_series()) for name in ("user", "item")
-    )
+    users, items = (published.select(kind).unique().collect(engine="streaming")[kind] for kind in ("user", "item"))
+    user_ids, item_ids = (ids_of(raw, column, listed) for column in (users, items))
     rows = select(published, keep)
     for name, ids in (("user", user_ids), ("item", item_ids)):
         rows = rows.join(ids.lazy().rename({"original": name, "id": f"_{name}"}), on=name)
@@ -142,12 +149,17 @@ def encode(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:
     n_rows = published.select(pl.len()).collect().item()
     if coded_rows.is_empty():
         raise DataError(f"interactions: of {n_rows} none are left with keep = {keep}; correct params.yaml")
-    return Coded(coded_rows, user_ids, item_ids, Count("published", len(user_ids), len(item_ids), n_rows))
+    return Coded(coded_rows, user_ids, item_ids, Count("published", len(users), len(items), n_rows))
 
 
-def renumber_survivors(codes: NDArray[np.int32], ids: pl.DataFrame) -> tuple[NDArray[np.int32], pl.DataFrame]:
-    """Dense ids without gaps again after rows were left out, in the same order, and the map of those that are left."""
-    present = np.zeros(len(ids), dtype=bool)
+def renumber_survivors(
+    codes: NDArray[np.int32], ids: pl.DataFrame, listed: bool = False
+) -> tuple[NDArray[np.int32], pl.DataFrame]:
+    """Dense ids without gaps again after rows were left out, in the same order, and the map of those that are left.
+
+    listed: all are left, with rows or without.
+    """
+    present = np.full(len(ids), listed)
     present[codes] = True
     renumbered = np.cumsum(present, dtype=np.int32) - np.int32(1)
     originals = ids["original"].filter(pl.Series(present))
@@ -210,6 +222,22 @@ def _some(left: Count) -> Count:
     return left
 
 
+def ids_of(raw: RawTables, occurring: pl.Series, listed: bool) -> pl.DataFrame:
+    """Dense ids of users or items: of those that occur, or of all that are listed.
+
+    Args:
+        occurring: named `user` or `item`.
+
+    Raises:
+        DataError: the data set lists none.
+    """
+    if not listed:
+        return dense_ids(occurring)
+    if f"{occurring.name}s" not in raw.schema.tables:
+        raise DataError(f"listed: this data set lists no {occurring.name}s; leave it out of the options in params.yaml")
+    return dense_ids(raw.scan(f"{occurring.name}s").select(occurring.name).collect().to_series())
+
+
 def dense_ids(originals: pl.Series) -> pl.DataFrame:
     """Ids 0..n-1 (`id`, int32) of the n values that occur (`original`), in their own order."""
     unique = originals.unique().sort().alias("original")
@@ -250,6 +278,7 @@ def prepared(
     people: tuple[pl.DataFrame, tuple[Feature, ...]] | None = None,
     repeats: bool = False,
     minimum_counts: bool = False,
+    listed: bool = False,
     **more: pl.DataFrame,
 ) -> Prepared:
     """A data set of users who have items.
@@ -257,6 +286,7 @@ def prepared(
     Args:
         people: their features in user order, and the description of these; None: as published (`profiles`).
         minimum_counts: whether who else has an item decides whether it is kept.
+        listed: whether users and items are all that the data set lists, and not those that occur.
         more: other tables.
     """
     users, features = people or profiles(raw, user_ids)
@@ -268,7 +298,7 @@ def prepared(
         features=features,
         scale=raw.schema.scale,
         repeats=repeats,
-        conditions=("catalogue", *(("minimum-counts",) if minimum_counts else ())),
+        conditions=(*(() if listed else ("catalogue",)), *(("minimum-counts",) if minimum_counts else ())),
         counts=counts,
     )
 

@@ -124,22 +124,30 @@ def test_other_users_rows_stay_as_they_are(tmp_path: Path, protocol: str, user: 
     assert set(parts) == set(SPLITS)
 
 
-def test_of_listed_users_and_items_nothing_depends_on_who_and_what_occurs(tmp_path: Path) -> None:
-    """All rows of a user are gone, who alone had an item: ids and sizes stay, and no ε is conditional on them."""
+@pytest.mark.parametrize("lost", [pl.col("user") == 10 + 7 * 3, pl.col("item") == 1], ids=["user", "rating"])
+@pytest.mark.parametrize("protocol", ["gerai", "dpvae"])
+def test_of_listed_users_and_items_nothing_depends_on_who_and_what_occurs(
+    tmp_path: Path, protocol: str, lost: pl.Expr
+) -> None:
+    """All rows of a user are gone, who alone had an item, or that one: ids stay, and no ε is conditional on them."""
     user, alone, tables = 10 + 7 * 3, 1, raw_tables()
     tables["interactions"] = tables["interactions"].vstack(pl.DataFrame([[user], [alone], [5.0], [2]], INTERACTIONS))
     tables["items"] = pl.DataFrame({"item": [alone, *(1000 - np.arange(N_ITEMS + 3))]})
-    fewer = tables | {"interactions": tables["interactions"].filter(pl.col("user") != user)}
-    made = {}
+    fewer = tables | {"interactions": tables["interactions"].filter(~lost)}
+    module, options = PROTOCOLS[protocol]
+    chosen = options | {"listed": True} | ({"omit": ("users",), "sample": None} if protocol == "dpvae" else {})
+    made = []
     for name, raw in (("all", tables), ("fewer", fewer)):
-        options = SPLIT | {"test_share": 0.2, "listed": True}
         schema = {"scale": RatingScale(low=1, high=5, step=1), "time": "seconds"}
         stored_raw = stored(tmp_path / name, {key: raw[key] for key in ("interactions", "users", "items")}, **schema)
-        made[name] = gerai.prepare(stored_raw, gerai.Options.model_validate(options))
-    assert [(each.n_users, each.n_items, each.conditions) for each in made.values()] == [(N_USERS, N_ITEMS + 4, ())] * 2
-    others = [each.tables["interactions"].filter(pl.col("user") != 3) for each in made.values()]
-    assert others[0].equals(others[1])
-    assert made["fewer"].tables["interactions"]["user"].is_in([3]).sum() == 0
+        made.append(module.prepare(stored_raw, module.Options.model_validate(chosen)))
+    assert [(each.n_users, each.n_items, each.conditions) for each in made] == [(N_USERS, N_ITEMS + 4, ())] * 2
+    assert [each.counts[0].items for each in made] == [N_ITEMS + 1, N_ITEMS], "those that occur are counted"
+    everyone, less = (each.tables for each in made)
+    for name in ("user_ids", "item_ids"):
+        assert everyone[name].equals(less[name])
+    assert of_others(made[0], user)["interactions"].equals(of_others(made[1], user)["interactions"])
+    assert [0 in each["interactions"]["item"] for each in (everyone, less)] == [True, False]
 
 
 def training_data(prepared: Prepared) -> TrainingData:

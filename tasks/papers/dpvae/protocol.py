@@ -33,11 +33,11 @@ from tasks.errors import DataError
 from tasks.evaluation.splits import positions, within_users
 from tasks.hashing import Uniforms
 from tasks.papers import protocol
-from tasks.papers.protocol import Prepared, RangeOptions
+from tasks.papers.protocol import ListedOptions, Prepared, RangeOptions
 from tasks.raw import RawTables
 
 
-class Options(RangeOptions):
+class Options(RangeOptions, ListedOptions):
     """Which interactions are kept, how much one user may contribute, and the split."""
 
     sample: float | None = Field(gt=0, lt=1)
@@ -89,7 +89,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         DataError: nothing is left; users are above the bound and nothing says which interactions are the most recent.
     """
     time = protocol.ordering(raw)
-    start = protocol.encode(raw, options.keep, ["rating", *([time] if time else [])])
+    start = protocol.encode(raw, options.keep, ["rating", *([time] if time else [])], options.listed)
     user_ids, item_ids, published, draws = (
         start.user_ids,
         start.item_ids,
@@ -121,8 +121,8 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         test_share=options.test_share,
         valid_share=options.valid_share / (1 - options.test_share),
     )
-    users, user_ids = protocol.renumber_survivors(rows["user"].to_numpy(), user_ids)
-    items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), item_ids)
+    users, user_ids = protocol.renumber_survivors(rows["user"].to_numpy(), user_ids, options.listed)
+    items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), item_ids, options.listed)
     rows = rows.drop("user", "item")
     interactions = rows.select(
         pl.Series("user", users),
@@ -131,7 +131,10 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         (pl.col("time") if raw.schema.time == "seconds" else pl.lit(None, pl.Int64)).alias("timestamp"),
         protocol.split_names(codes),
     )
-    return protocol.prepared(raw, interactions, user_ids, item_ids, counts, minimum_counts="items" in options.omit)
+    minimum_counts = "items" in options.omit
+    return protocol.prepared(
+        raw, interactions, user_ids, item_ids, counts, minimum_counts=minimum_counts, listed=options.listed
+    )
 
 
 def bounds(omega: float, delta: float, d: float, p_min: float) -> tuple[int, int]:

@@ -28,7 +28,7 @@ MOST_LEVELS = 10
 """A finer scale has no count and share per level."""
 
 
-class Options(protocol.Options):
+class Options(protocol.ListedOptions):
     """How interactions are split."""
 
     split_seed: int = Field(ge=0)
@@ -42,9 +42,6 @@ class Options(protocol.Options):
     user_core: int = Field(1, ge=1)
     item_core: int = Field(1, ge=1)
     """Every user, and every item, that is kept has at least so many interactions."""
-    listed: bool = False
-    """Whether users and items are those that the data set lists, with interactions or without: both are public then,
-    and no ε is conditional on who and what occurs."""
 
 
 def prepare(raw: RawTables, options: Options) -> Prepared:
@@ -64,7 +61,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     if options.split in ("time", "given"):
         rows = _parts(raw, rows, options).filter((pl.col("split") == "train").any().over("user"))
         counts.append(protocol.count("users-trained", rows))
-    user_ids, item_ids = (_ids(raw, rows, kind, options) for kind in ("user", "item"))
+    user_ids, item_ids = (protocol.ids_of(raw, rows[kind], options.listed) for kind in ("user", "item"))
     interactions = protocol.renumber(rows, {"user": user_ids, "item": item_ids})
     interactions = interactions.sort("user", "item")
     if options.split in ("random", "last"):
@@ -77,19 +74,12 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         raise DataError(f"users: feature {min(taken)!r} has the name of a number about ratings; give it another name")
     people = numbers.join(published_people, on="user", maintain_order="left")
     table = (people, features + attributes)
-    result = protocol.prepared(raw, interactions, user_ids, item_ids, counts, people=table, minimum_counts=core)
+    result = protocol.prepared(
+        raw, interactions, user_ids, item_ids, counts, people=table, minimum_counts=core, listed=options.listed
+    )
     if options.split in ("time", "given"):  # all users decide it, or who published it may have let them
         return replace(result, conditions=("preparation",))
-    return replace(result, conditions=result.conditions[1:]) if options.listed else result
-
-
-def _ids(raw: RawTables, rows: pl.DataFrame, kind: str, options: Options) -> pl.DataFrame:
-    """Dense ids of users or items: of those with interactions, or of all that are listed."""
-    if not options.listed:
-        return protocol.dense_ids(rows[kind])
-    if f"{kind}s" not in raw.schema.tables:
-        raise DataError(f"listed: this data set lists no {kind}s; leave it out of the options in params.yaml")
-    return protocol.dense_ids(raw.scan(f"{kind}s").select(kind).collect()[kind])
+    return result
 
 
 def _codes(raw: RawTables, rows: pl.DataFrame, draws: Uniforms, options: Options) -> NDArray[np.uint8]:
