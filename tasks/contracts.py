@@ -140,7 +140,8 @@ class Schema(BaseModel):
     """Whether a user may have an item several times (sequences of events)."""
     labels: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
-    """What a guarantee takes as fixed, since all users' records decide it: of `tasks.privacy.terms.Condition`."""
+    """What a guarantee takes as fixed, since all users' records decide it, or it need not hold of them: of
+    `tasks.privacy.terms.Condition`."""
     n_words: int = 0
     """Size of the vocabulary of the posts."""
     vector_size: int = 0

@@ -68,7 +68,8 @@ class Prepared:
 
     tables: name of a processed table -> its rows (`tasks.contracts.table_schema` has the columns).
     counts: what each step left, in order; published as counts.json, next to the paper's counts in reports.
-    conditions: what of it all users' records decide. All else of a user depends on that user's records alone.
+    conditions: what of it all users' records decide, and `no-repeats` where a user may have an item several times. All
+        else of a user depends on that user's records alone.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -289,6 +290,11 @@ def prepared(
         listed: whether users and items are all that the data set lists, and not those that occur.
         more: other tables.
     """
+    conditions: dict[Condition, bool] = {
+        "catalogue": not listed,
+        "minimum-counts": minimum_counts,
+        "no-repeats": repeats and not raw.schema.unique_pairs,
+    }
     users, features = people or profiles(raw, user_ids)
     ids = {"user_ids": as_text(user_ids), "item_ids": as_text(item_ids)}
     return Prepared(
@@ -298,7 +304,7 @@ def prepared(
         features=features,
         scale=raw.schema.scale,
         repeats=repeats,
-        conditions=(*(() if listed else ("catalogue",)), *(("minimum-counts",) if minimum_counts else ())),
+        conditions=tuple(name for name, applies in conditions.items() if applies),
         counts=counts,
     )
 

@@ -54,7 +54,7 @@ def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
         items = training.select(pl.col("item").unique()).collect(engine="streaming").to_series()
         words = "must be in training or validation data too"
         rules.append(rule.among("item", items, words, where=pl.col("split") == "test"))
-    else:
+    if "no-repeats" not in schema.conditions:
         rules.append(rule.unique("user", "item"))
     checked = [Table(name, frame, tuple(rules), ids=("user", "item"))]
     if "folds" not in schema.tables:  # they say what a model learns from

@@ -64,3 +64,12 @@ def test_what_all_users_decide_is_a_condition_of_finite_lines_but_of_features() 
     assert gap("catalogue-public") not in listed
     infinite = count.model_copy(update={"accounted_epsilon": None})
     assert gaps.prepared_entry(infinite, conditions) == infinite
+
+
+@pytest.mark.parametrize("conditions", [("catalogue",), ("catalogue", "no-repeats")])
+def test_that_no_item_is_repeated_is_a_condition_of_what_needs_it_on_data_that_may_break_it(
+    conditions: tuple[str, ...],
+) -> None:
+    matrices = quickly("edgerand").ledger()[1]
+    assert gaps.prepared_entry(matrices, conditions).given == ("epoch", *conditions[::-1])
+    assert gaps.prepared_entry(quickly("dp-popularity").ledger()[0], conditions).given == ("catalogue",)

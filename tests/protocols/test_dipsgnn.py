@@ -118,6 +118,18 @@ def test_sequences_are_those_of_the_obvious_way(tmp_path: Path, without_ties: di
     assert (prepared.n_users, prepared.n_items, prepared.repeats) == (len(users), len(items), True)
 
 
+@pytest.mark.parametrize("unique", [True, False])
+def test_no_item_is_repeated_where_raw_data_rule_it_out(
+    tmp_path: Path, without_ties: dict[str, pl.DataFrame], unique: bool
+) -> None:
+    rows = without_ties["interactions"]
+    tables = without_ties | {"interactions": rows.unique(["user", "item"]) if unique else rows}
+    raw = stored(tmp_path, tables, **SCHEMA, unique_pairs=unique)
+    prepared = prepare(raw, RANDOM.model_copy(update={"core": 2}))
+    assert ("no-repeats" not in prepared.conditions) == unique
+    assert prepared.tables["interactions"].select("user", "item").is_unique().all() == unique
+
+
 def test_what_is_counted_is_what_each_step_left(tmp_path: Path, without_ties: dict[str, pl.DataFrame]) -> None:
     prepared = prepare(stored(tmp_path, without_ties, **SCHEMA), RANDOM)
     published, _, core, last, known = prepared.counts

@@ -48,7 +48,7 @@ PROTOCOLS: dict[str, tuple[Any, dict[str, Any]]] = {
 }  # fmt: skip
 COUNTED = ("catalogue", "minimum-counts")
 CONDITIONS: dict[str, tuple[str, ...]] = {
-    "dipsgnn": COUNTED,
+    "dipsgnn": (*COUNTED, "no-repeats"),
     "dpvae": COUNTED,
     "privsr": COUNTED,
     "dpcrosue": (),

@@ -304,7 +304,7 @@ def _pair_of(schema: RawSchema) -> dict[str, Any]:
 
 
 WITH_FOLDS = SCHEMA.model_copy(update={"tables": (*SCHEMA.tables, "folds")})
-REPEATS = SCHEMA.model_copy(update={"repeats": True})
+REPEATS = SCHEMA.model_copy(update={"repeats": True, "conditions": ("no-repeats",)})
 CONTRACTS: dict[str, tuple[Callable[[], dict[Any, pl.DataFrame]], Callable[[dict[Any, pl.DataFrame]], list[Table]]]] = {
     "raw": (raw_tables, lambda tables: raw.raw_tables(Held({"": RAW_SCHEMA}, tables))),
     "raw log": (log_tables, lambda tables: raw.raw_tables(Held({"": LOG_SCHEMA}, tables))),

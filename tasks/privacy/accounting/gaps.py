@@ -65,8 +65,10 @@ def prepared_entry(entry: LedgerEntry, conditions: tuple[str, ...] = (), *, vali
     listed = LISTED if "catalogue" not in conditions and "preparation" not in conditions else CATALOGUE
     known = (listed if each == CATALOGUE else each for each in entry.gaps)
     gaps = tuple(dict.fromkeys((*((gap("configuration"),) if validated else ()), *known, METRICS)))
-    given = tuple(dict.fromkeys((*chosen, *entry.given, *common)))
-    return entry.model_copy(update={"given": given, "gaps": gaps})
+    given = dict.fromkeys((*chosen, *entry.given, *common))
+    if "no-repeats" not in {*entry.given} & {*conditions}:  # only a mechanism that needs it, on data that may break it
+        given.pop("no-repeats", None)
+    return entry.model_copy(update={"given": tuple(given), "gaps": gaps})
 
 
 def large_delta(delta: float, n_users: int) -> tuple[KnownGap, ...]:
