@@ -38,7 +38,7 @@ Observer = Literal["", "recommender-of-submissions", "recommender-of-sums", "co-
 """Who is held off; empty for anyone who sees what is released."""
 Condition = Literal[
     "configuration", "epoch", "states", "bounds", "categories", "vocabulary", "visit-counts", "no-repeats",
-    "preparation", "catalogue", "minimum-counts",
+    "preparation", "catalogue", "minimum-counts", "parts",
 ]  # fmt: skip
 """What was chosen on private data, or holds of them, and a guarantee takes as fixed."""
 Gap = Literal[

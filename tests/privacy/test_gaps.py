@@ -62,6 +62,8 @@ def test_what_all_users_decide_is_a_condition_of_finite_lines_but_of_features() 
     listed = gaps.prepared_entry(count, ()).gaps
     assert gap("lists-public") in listed
     assert gap("catalogue-public") not in listed
+    rating = quickly("dpmf-rigorous").ledger()[0]
+    assert gaps.prepared_entry(rating, conditions).given == (*conditions, "parts")  # parts have shares of its user's
     infinite = count.model_copy(update={"accounted_epsilon": None})
     assert gaps.prepared_entry(infinite, conditions) == infinite
 
@@ -71,5 +73,5 @@ def test_that_no_item_is_repeated_is_a_condition_of_what_needs_it_on_data_that_m
     conditions: tuple[str, ...],
 ) -> None:
     matrices = quickly("edgerand").ledger()[1]
-    assert gaps.prepared_entry(matrices, conditions).given == ("epoch", *conditions[::-1])
+    assert gaps.prepared_entry(matrices, conditions).given == ("epoch", *conditions[::-1], "parts")
     assert gaps.prepared_entry(quickly("dp-popularity").ledger()[0], conditions).given == ("catalogue",)

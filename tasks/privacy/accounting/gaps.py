@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.remarks import KnownGap, gap
-from tasks.privacy.terms import Condition
+from tasks.privacy.terms import Condition, Unit
 
 GIVEN_EPOCH: tuple[Condition, ...] = ("epoch",)
 """`LedgerEntry.given` of a model trained by epochs."""
@@ -35,6 +35,12 @@ CATALOGUE, LISTED = gap("catalogue-public"), gap("lists-public")
 """What of users and items is public: those that occur, or those that a data set lists."""
 UNUSED = (METRICS, CATALOGUE, RECORDED)
 """Of every model, also one to which nothing private goes."""
+RECORDS: tuple[Unit, ...] = (
+    "interaction", "training-triple", "listed-cell", "matrix-entry", "visit", "visit-of-known-items",
+    "visit-given-states",
+)  # fmt: skip
+"""Units that are a record of a user, without which others of that user may be in other parts of a split: their sizes
+are shares of how many there are."""
 ONCE = (*UNUSED, SEED)
 """Of every private model."""
 BY_EPOCHS = (EPOCH, LOSSES, *ONCE)
@@ -61,6 +67,8 @@ def prepared_entry(entry: LedgerEntry, conditions: tuple[str, ...] = (), *, vali
         return entry
     of_a_step = entry.unit == "user-with-metadata"  # which all its lines share, that of features among them
     common = conditions if entry.protects != "feature" or of_a_step else ()
+    if entry.unit in RECORDS:
+        common = (*common, "parts")
     chosen: tuple[Condition, ...] = ("configuration",) if validated else ()
     listed = LISTED if "catalogue" not in conditions and "preparation" not in conditions else CATALOGUE
     known = (listed if each == CATALOGUE else each for each in entry.gaps)
