@@ -157,14 +157,14 @@ def regenerate(
             run = Run(suite, todo, project, reached, screen, jobs, force)
             with _stopping(run):
                 failed, left = run()
-    for name in left:
-        screen.show("left", name, "not run: what it needs failed")
-        logger.warning("%s was not run: what it needs failed", name)
-    if failed:
-        reasons = {reason: [name for name in failed if failed[name] == reason] for reason in failed.values()}
-        raise StageFailed("; ".join(f"{', '.join(names)} failed: {reason}" for reason, names in reasons.items()))
-    project.settle(suite)
-    show(suite)
+        for name in left:
+            screen.show("left", name, "not run: what it needs failed")
+            logger.warning("%s was not run: what it needs failed", name)
+        if failed:
+            reasons = {reason: [name for name in failed if failed[name] == reason] for reason in failed.values()}
+            raise StageFailed("; ".join(f"{', '.join(names)} failed: {reason}" for reason, names in reasons.items()))
+        project.settle(suite)
+        show(suite)
     ran = len(todo.steps) if force else len(todo.pending)
     return Completed(message=f"{len(todo.steps)} stages, {ran} looked at again: {REPORTS / suite / 'index.html'}")
 

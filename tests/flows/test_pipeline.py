@@ -9,9 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
+from filelock import FileLock
 
 from flows.deployments import schedules
-from flows.execution import StageFailed
+from flows.execution import LOCK, StageFailed
 from flows.server import CREDENTIAL
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project, credential, wait_for, wait_until
@@ -99,6 +100,20 @@ def test_what_needs_a_failed_stage_is_not_run_and_everything_else_is(
     (inside.root / "fail.train@a").unlink()
     regenerate("demo")
     assert inside.ran() == ["train@a", "report@demo"]
+
+
+def test_a_suites_lock_is_settled_while_its_run_holds_the_project(
+    inside: Project, regenerate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[bool] = []
+
+    def settle(_: Any, suite: str) -> None:
+        assert suite == "demo"
+        held.append(FileLock(LOCK.resolve(), is_singleton=True, thread_local=False).is_locked)
+
+    monkeypatch.setattr("flows.dvc.Project.settle", settle)
+    regenerate("demo", jobs=1)
+    assert held == [True]
 
 
 def test_downloads_are_tried_again_and_nothing_else_is(
