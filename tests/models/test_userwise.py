@@ -191,6 +191,16 @@ def test_several_examples_are_halves_of_the_row():
     assert abs(share - 0.5) < 5 * 0.5 / math.sqrt(400 * int((full != 0).sum()))  # once in 1.7 million tries
 
 
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [({"epsilon_max": math.inf}, "infinite-budget"), ({"calibration": "none"}, "true-data")],
+)
+def test_without_noise_the_ledger_says_whose_choice_that_was(override, reason):
+    (entry,) = fitted("ae", epochs=1, privacy="dpsgd", **override).ledger()
+    assert (entry.claimed_epsilon, entry.accounted_epsilon) == (None, None)
+    assert ids(entry.reasons) == {reason}
+
+
 @pytest.mark.parametrize("override", [{"batch_size": 31}, {"batch_size": 31, **RIGOROUS}])
 def test_a_batch_larger_than_the_data_is_refused(override):
     with pytest.raises(ConfigurationError, match="batch_size: 31 users in a step, but there are 30"):

@@ -21,7 +21,7 @@ from tasks.privacy.remarks import Explanation, KnownGap, because, gap
 
 
 class UserConfig(EpochConfig):
-    """Configuration of `UserModel`. All that begins at `privacy` means nothing without privacy, but `popularity`."""
+    """Configuration of `UserModel`. Fields from `privacy` on mean nothing in public training."""
 
     batch_size: int = Field(ge=1)
     """Users in a step (rigorous accounting: expected number)."""
@@ -34,7 +34,7 @@ class UserConfig(EpochConfig):
     popularity: float | None = Field(default=None, gt=0, lt=1)
     """Share of the budget for noisy counts of the items, whose logarithms the items' biases begin at; None: 0."""
     contribution: int = Field(default=10, ge=1)
-    """Interactions of a user in those counts, at most."""
+    """Interactions of a user in those counts, at most; all of them in public training."""
     privacy: Literal["none", "dpsgd", "dpsgd-optimal-clip"]
     """`dpsgd` clips at `clip_norm`, `dpsgd-optimal-clip` where the paper's objective is smallest in each step."""
     accounting: Literal["published", "rigorous"] = "published"
@@ -48,13 +48,13 @@ class UserConfig(EpochConfig):
     budgets: Literal["equal", "uniform"] | tuple[float, ...] = "equal"
     """ε_k of all users: ε_max, drawn uniformly from (0, ε_max], or a list of one for each user."""
     delta: float | None = Field(default=None, gt=0, lt=1)
-    """Failure probability of the guarantee; more than one in the number of users means little."""
+    """Failure probability of the guarantee, which means little unless it is well below 1 / number of users."""
     clip_norm: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """S, norm that no user's gradient exceeds, all parameters together; where it starts if `quantile` moves it."""
     quantile: float | None = Field(default=None, gt=0, lt=1)
-    """Share of the users' gradients that shall be below S, followed with noise (rigorous only); None: S is constant."""
+    """Share of the users' gradients to be below S, which follows noisy counts of them (rigorous); None: S is constant."""
     private_epochs: int | None = Field(default=None, ge=1)
-    """With privacy, `epochs`: its noise is made for so many. None: `epochs` as it stands."""
+    """Takes the place of `epochs` in private training, whose noise is made for so many; None: `epochs`."""
 
     @property
     @override
@@ -101,7 +101,8 @@ class UserConfig(EpochConfig):
 def plan_releases(config: UserConfig, n_users: int, budgets: NDArray[np.float64]) -> UserSGD | None:
     """How gradients are released, with noise for all planned epochs; None in public training. Reads no interactions.
 
-    budgets: (n_users,) ε_k.
+    Args:
+        budgets: (n_users,) ε_k.
     """
     if config.privacy == "none":
         return None
@@ -135,7 +136,7 @@ def entries(
     budgets: NDArray[np.float64],
     metadata: Literal["nothing", "local", "shared"],
 ) -> list[LedgerEntry]:
-    """Of a private run: interactions, and metadata where there are any.
+    """The ledger of a private run: an entry for interactions, and one for metadata where there are any.
 
     Args:
         budgets: (n_users,) ε_k.
@@ -147,7 +148,7 @@ def entries(
     rigorous = isinstance(private, Rigorous)
     why: dict[str, tuple[Explanation, ...]] = {}
     if not noisy:
-        why = {"reasons": (because("infinite-budget"),)}
+        why = {"reasons": (because("infinite-budget" if math.isinf(config.epsilon_max) else "true-data"),)}
     elif config.privacy == "dpsgd-optimal-clip":
         why = {"reasons": (because("clip-from-gradients"),)}
     interactions = accounted_entry(
