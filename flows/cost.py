@@ -19,7 +19,8 @@ from typing import Any
 
 def size(path: Path) -> int:
     """Bytes of a file, or of all files below a folder; a link counts as itself, a file with two names once."""
-    files = [os.lstat(each) for each in (path, *(path.rglob("*") if path.is_dir() else ()))]
+    within = path.rglob("*") if path.is_dir() and not path.is_symlink() else ()
+    files = [os.lstat(each) for each in (path, *within)]
     return sum({(stat.st_dev, stat.st_ino): stat.st_size for stat in files}.values())
 
 
@@ -33,8 +34,8 @@ def recorded_seconds(root: Path, suite: str) -> dict[tuple[str, str], float]:
 def kind_and_name(stage: str, name: str) -> tuple[str, str]:
     """The kind of a stage and its name, the same for what DVC calls it and for what its records do.
 
-    Records have a module and its argument: `train-networks` is what trains where others have `train`, and `check` of
-    `raw/demo` is `check-raw@demo`.
+    Records have a module and its argument: the stage `train` may run `train-networks`, and `check-raw@demo` runs `check`
+    with `raw/demo`.
     """
     if stage == "check":
         layer, _, name = name.partition("/")

@@ -88,6 +88,16 @@ def test_distclean_says_what_it_costs_and_keeps_what_was_placed(
     assert left(project) == set(KEPT)
 
 
+def test_what_a_link_leads_to_is_kept_and_not_counted(project: Path) -> None:
+    (project / "elsewhere").mkdir()
+    (project / "elsewhere/x").write_bytes(bytes(10**6))
+    (project / "data/reports/linked").symlink_to(project / "elsewhere")
+    shutil.rmtree(project / "data/runs")
+    (project / "data/runs").symlink_to(project / "elsewhere")
+    assert "         0.0 MB  data/runs\n" in make(project, "distclean", "YES=1").stdout
+    assert (project / "elsewhere/x").exists()
+
+
 def test_where_nothing_is_there_nothing_is_said_to_be_lost(project: Path) -> None:
     make(project, "distclean", "YES=1")
     assert make(project, "distclean", "YES=1").stdout.startswith("nothing is there to remove")
