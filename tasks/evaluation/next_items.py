@@ -30,7 +30,7 @@ BATCH = 64
 class NextItems:
     """The best items after every event that has a next one, in the order of the sequences.
 
-    users: (n_examples,) int32; positions: (n_examples,) int32, place of the prefix's last event in its sequence;
+    users: (n_examples,) int32; positions: (n_examples,) int32, index of the prefix's last event in its sequence;
     items: (n_examples, K) int32, best first; scores: (n_examples, K) float32, descending;
     targets: (n_examples,) int32, the item that came next;
     counted: (n_examples,) whether the protocol asks about this example.
@@ -50,6 +50,7 @@ def next_items(
     """Rank all items after every event that has a next one.
 
     Args:
+        sequences: one or more.
         k: length of each ranking.
         tie_order: (n_items,) see `ranking.tie_order`.
         before: items of every user before these sequences; with it, what a user had before is left out (`next-new`).
@@ -90,6 +91,9 @@ def next_values(ranked: NextItems, ks: Sequence[int]) -> tuple[NDArray[np.int32]
     """Recall and MRR at each cut-off: (n,) users of the examples that count, and (n,) values of each metric.
 
     With one right item per example, mean recall is the share of examples that have it among the first k.
+
+    Raises:
+        ValueError: there is no cut-off, or one outside 1..K.
     """
     length = ranked.items.shape[1]
     if not ks or min(ks) < 1 or max(ks) > length:

@@ -171,6 +171,12 @@ def test_nobody_to_test_is_an_error(events: dict[int, dict[str, list[int]]]) -> 
         NextItem(inputs(events), EVALUATION, TRAINING).evaluate(Last(None))
 
 
+@pytest.mark.parametrize("valid", [{}, {3: {"valid": [2]}}])
+def test_nobody_to_validate_on_is_an_error(valid: dict[int, dict[str, list[int]]]) -> None:
+    with pytest.raises(DataError, match="nothing to validate on"):
+        NextItem(inputs({user: EVENTS[user] for user in range(3)} | valid), EVALUATION, TRAINING).validate(Last(None))
+
+
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A suite of next items that no one attacks, with a model of counts and one of vectors."""

@@ -43,10 +43,17 @@ class NextItem(Evaluator):
 
     @cached_property
     def _validation(self) -> Sequences:
-        return self._inputs.sequences("valid")
+        sequences = self._inputs.sequences("valid")
+        if not sequences.has_next.any():
+            raise DataError("interactions: no user has two validation events; there is nothing to validate on")
+        return sequences
 
     def validate(self, model: NextItemRecommender | Recommender) -> float:
-        """Recall of the next item, among all items."""
+        """Recall of the next item, among all items.
+
+        Raises:
+            DataError: a model that reads sequences, and no user who validates has two events.
+        """
         if isinstance(model, NextItemRecommender):
             ranked = next_items.next_items(model.score_next, self._validation, self._k, self._order)
             return self._validated(next_items.next_values(ranked, [self._k]))
