@@ -1,7 +1,7 @@
 """An audit of the code that made a release: canaries among synthetic users, over as many items as its head has.
 
-Real rows are never read: their lengths are private. What is audited is called as it was for the release, with its
-shares, and has pairs of as many items, or none.
+Real rows are never read: their lengths are private. `make` is called as it was for the release, with its shares and
+with pairs of as many items, or none.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tasks.release.sums import Rows
 
 CONFIDENCE = 0.999
 SHARES = (0.02, 0.1, 0.3, 1.0)
-"""Of canaries, for how many there are guesses: fixed, and the error is divided by their number."""
+"""Of the canaries, those for which guesses are made: all shares are tried, so each has a part of the error alone."""
 MOST = 20_000
-"""Canaries."""
-BASE = 200
-"""Synthetic users besides, of 20 items."""
+"""Canaries, at most."""
+BASE, LENGTH = 200, 20
+"""Synthetic users in addition, and how many items they have on average."""
 Bounds = dict[str, float]
 Make = Callable[..., Release]
 """`making.make` with the arguments of a release."""
@@ -50,10 +50,14 @@ def audit(release: Release, make: Make, budget: Callable[[], Budget], seed: int)
     """Bounds on ε by each kind of canary that there are enough items for.
 
     Args:
-        release: whose number of users and size of head are taken.
+        release: its shares and its number of items with pairs are those of the audit.
         make: what it was made by.
-        budget: a new one of the release's ε and δ, for each kind.
-        seed: of rows, and of who is included.
+        budget: gives each kind of canary a new one of the release's ε and δ.
+        seed: of synthetic rows, and of which canaries are included.
+
+    Returns:
+        kind -> `canaries`, their number; `steinke`, `f_dp` and `gaussian`, lower bounds on ε; `provable`, the largest
+        that the first could have been; and `accounted`, ε by the ledger of what the canaries are looked for in.
     """
     rng, size = np.random.default_rng(seed), len(release.head)
     return {
@@ -64,17 +68,21 @@ def audit(release: Release, make: Make, budget: Callable[[], Budget], seed: int)
 
 
 def apart(length: int) -> Rows:
-    """`MOST` rows of `length` items each, of which no two share one."""
+    """(`MOST`, `MOST` × `length`) rows of `length` items, of which no two share one."""
     n = MOST * length
     return csr_array((np.ones(n, np.int8), np.arange(n), np.arange(0, n + 1, length)), (MOST, n))
 
 
 def canaries(length: int, size: int) -> Rows:
-    """Rows of `length` items of which any two share one item at most, so no pair: p² with p prime.
+    """(p², size) rows of `length` items, of which any two share one item at most and so no pair; p is prime.
 
     {i p + (a i + b mod p) : i < length} for a, b < p: two lines over a field of p elements meet in one point or none.
+
+    Raises:
+        ValueError: there are too few items: no prime from `length` to `size` / `length`.
     """
-    p = max(n for n in range(2, min(size // length, math.isqrt(MOST)) + 1) if all(n % d for d in range(2, n)))
+    most = min(size // length, math.isqrt(MOST))
+    p = max((n for n in range(2, most + 1) if all(n % d for d in range(2, n))), default=0)
     if p < length:
         raise ValueError(f"no canaries of {length} items over {size}")
     a, b, i = np.meshgrid(np.arange(p), np.arange(p), np.arange(length), indexing="ij")
@@ -83,14 +91,15 @@ def canaries(length: int, size: int) -> Rows:
 
 
 def exceeds(bounds: dict[str, Bounds]) -> list[str]:
-    """Kinds of canary by which ε is larger than the ledger says of what they are looked for in."""
-    return [kind for kind, of in bounds.items() if max(of["steinke"], of["f_dp"], of["gaussian"]) > of["accounted"]]
+    """Kinds of canary with a lower bound on ε above what the ledger says."""
+    proved = ("steinke", "f_dp", "gaussian")
+    return [kind for kind, bound in bounds.items() if max(bound[name] for name in proved) > bound["accounted"]]
 
 
 def _run(kind: Kind, release: Release, make: Make, budget: Budget, rng: np.random.Generator) -> Bounds:
     size = len(release.head) or rule.FEWEST
     rows = apart(kind.length) if kind.statistic == "counts" else canaries(kind.length, size)
-    base = csr_array((rng.random((BASE, size)) < min(1.0, 20 / size)).astype(np.int8))
+    base = csr_array((rng.random((BASE, size)) < min(1.0, LENGTH / size)).astype(np.int8))
     base.resize(BASE, rows.shape[1])
     included = rng.random(rows.shape[0]) < 0.5
     audited = make(vstack([base, rows[included]]).tocsr(), budget, like=release)
@@ -105,7 +114,7 @@ def _run(kind: Kind, release: Release, make: Make, budget: Budget, rng: np.rando
 
 
 def _bounds(scores: NDArray[np.float64], included: NDArray[np.bool_], delta: float) -> Bounds:
-    """Three bounds, ties against the auditor, and what the first could have proved at most."""
+    """See `audit`; of equal scores, those count that speak against the auditor."""
     m, confidence = len(scores), 1 - (1 - CONFIDENCE) / len(SHARES)
     steinke, mu, provable = 0.0, 0.0, 0.0
     for share in SHARES:

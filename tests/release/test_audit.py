@@ -44,6 +44,12 @@ def test_two_canaries_share_one_item_at_most(length: int, size: int, many: int) 
     assert shared.max() <= 1
 
 
+@pytest.mark.parametrize(("length", "size"), [(10, 15), (10, 100), (4, 19)])
+def test_too_few_items_for_canaries_are_refused(length: int, size: int) -> None:
+    with pytest.raises(ValueError, match=f"no canaries of {length} items over {size}"):
+        audit.canaries(length, size)
+
+
 def test_the_code_that_is_shipped_is_not_refuted() -> None:
     bounds = run()
     assert audit.exceeds(bounds) == []
