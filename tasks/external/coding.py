@@ -20,7 +20,7 @@ from tasks.external.reading import PARQUET, Column, Names, Role, role_column
 class Coded:
     """Interactions: (n,) users and items by number; a pair may be repeated.
 
-    user_ids, item_ids: the id of each number.
+    user_ids, item_ids: the id of each number; users whose rows are all left out have one, too.
     strangers: rows whose item is not in the catalogue, which are left out.
     """
 
@@ -32,7 +32,7 @@ class Coded:
 
 
 class _Coder:
-    """Ids by number, in the order in which they are first seen."""
+    """Numbers ids in the order in which they are first seen, or by a list of all that there are (`closed`)."""
 
     def __init__(self, ids: pl.Series, *, closed: bool) -> None:
         self._codes = pl.DataFrame({"id": ids}).with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
@@ -43,7 +43,7 @@ class _Coder:
         return self._codes["id"]
 
     def code(self, ids: pl.Series) -> pl.Series:
-        """Null for an id that is not known, where no more are taken."""
+        """(n,) numbers of ids; closed: null for an id that the list does not have."""
         if not self._closed:
             new = pl.DataFrame({"id": ids.unique(maintain_order=True)}).join(self._codes, on="id", how="anti")
             numbers = pl.int_range(len(self._codes), len(self._codes) + len(new), dtype=pl.Int32, eager=True)
@@ -52,7 +52,7 @@ class _Coder:
 
 
 def parts(path: Path) -> list[Path]:
-    """The files of a table: itself, or all Parquet files in a folder and below.
+    """The files of a table: itself, or all Parquet files in a folder and below; a link that leads nowhere is one, too.
 
     Raises:
         DataError: a folder has none, or a link to a folder, which would not be read.
@@ -62,7 +62,7 @@ def parts(path: Path) -> list[Path]:
     within = sorted(path.rglob("*"))
     if linked := next((entry for entry in within if entry.is_symlink() and entry.is_dir()), None):
         raise DataError(f"{linked}: is a link to a folder; put its files there")
-    files = [entry for entry in within if entry.suffix.lower() == PARQUET and entry.is_file()]
+    files = [entry for entry in within if entry.suffix.lower() == PARQUET and not entry.is_dir()]
     if not files:
         raise DataError(f"{path}: holds no *{PARQUET}")
     return files

@@ -257,6 +257,14 @@ def test_a_table_in_parts_is_one_table(made: Path, tmp_path: Path) -> None:
     assert "holds no *.parquet" in call(tmp_path, "parts", "--epsilon", "8", "--out", "x").stderr
 
 
+def test_a_part_that_is_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
+    pl.DataFrame({"user": ["a"], "item": ["x"]}).write_parquet(tmp_path / "1.parquet")
+    assert len(coded(tmp_path, Names()).users) == 1
+    (tmp_path / "2.parquet").symlink_to(tmp_path / "gone")
+    with pytest.raises(DataError, match=r"2\.parquet: no such file"):
+        coded(tmp_path, Names())
+
+
 def test_ids_are_text_in_the_order_of_the_catalogue_and_others_items_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('user,item\n1,x\n"1",y\n1,x\n2,"z, w"\n3,gone\n', encoding="utf-8")
     data = coded(tmp_path / "a.csv", Names(), pl.Series(["z, w", "x", "y"]))
