@@ -66,7 +66,7 @@ class AdversarialConfig(ModelConfig):
 
 
 def finite_or_none(values: Sequence[float]) -> list[float | None]:
-    """The same with None for each that JSON has no number for: those of a map that diverged."""
+    """The same values, with None, for JSON, in place of those that are not finite: of a map that diverged."""
     return [value if np.isfinite(value) else None for value in values]
 
 
@@ -94,13 +94,13 @@ class AdversarialStart:
     """
 
     names: ClassVar[tuple[tuple[str, str], ...]] = (("map", "discriminator"),)
-    """Of both, in states, for each direction."""
+    """Names of the map and of the discriminator in `state`, for each direction."""
     mapping: NDArray[np.float64]
     """(d, d) the orthogonal map nearest to that of the best epoch; before the first, where training starts."""
     criteria: list[float]
     """`Matches.criterion` of the orthogonal map after each epoch; where the map diverged, -inf."""
     losses: list[float]
-    """Mean loss of the discriminator in each epoch; log 2 where it cannot tell the networks apart (no smoothing)."""
+    """Mean loss of the discriminator in each epoch; log 2 where it cannot distinguish the networks."""
 
     def __init__(
         self,
@@ -117,6 +117,11 @@ class AdversarialStart:
         Args:
             source, target: (n_sources, d) and (n_targets, d) normalised embeddings.
             neighbours: k of the criterion's CSLS.
+            tie_seed: which of equally near neighbours is taken (`Csls.mutual_neighbours`).
+            rng: of all draws of the training.
+
+        Raises:
+            DataError: the widths of the embeddings differ.
         """
         d = source.shape[1]
         if target.shape[1] != d:
@@ -176,7 +181,7 @@ class AdversarialStart:
         self.mapping = weights["best"].numpy().copy()
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Everything needed to go on from here: tensors, and a JSON-able rest."""
+        """Everything needed to resume: tensors, and other values that JSON can hold."""
         tensors: dict[str, Tensor] = {}
         for (name, prefix), mapping, discriminator in self._directions():
             tensors |= {f"{prefix}.{key}": value for key, value in discriminator.state_dict().items()}
@@ -187,7 +192,11 @@ class AdversarialStart:
         return tensors, epochs | extras | {"rng": self._rng.bit_generator.state}
 
     def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
-        """Take back what `state` gave."""
+        """Take back what `state` gave.
+
+        Raises:
+            DataError: criteria and losses are not of as many epochs as were done.
+        """
         for (name, prefix), mapping, discriminator in self._directions():
             own = {key: value for key, value in tensors.items() if key.startswith(f"{prefix}.")}
             discriminator.load_state_dict({key.removeprefix(f"{prefix}."): value for key, value in own.items()})
@@ -214,15 +223,14 @@ class AdversarialStart:
                     self._descend(loss, list(discriminator.parameters()), config.learning_rate)
                     total += 0.0 if direction else loss.item()
             for direction in range(len(self._maps)):
-                maps = self._maps[direction:] + self._maps[:direction]
-                self._descend(self._loss(direction, fool=True), maps, self._map_rate)
+                self._descend(self._loss(direction, fool=True), self._maps, self._map_rate)
                 with torch.no_grad():
                     for mapping in self._maps:
                         mapping.copy_((1 + config.beta) * mapping - config.beta * mapping @ (mapping.T @ mapping))
         return total / (config.iterations * config.discriminator_steps)
 
     def _loss(self, direction: int = 0, *, fool: bool) -> Tensor:
-        """Of the discriminator over a fresh batch, or of the map that misleads it."""
+        """Loss of a direction's discriminator over a fresh batch or, with `fool`, of the map that misleads it."""
         side, other = self._drawn(self._sides[direction]), self._drawn(self._sides[1 - direction])
         mapping = self._maps[direction]
         mapped = side @ (mapping if fool else mapping.detach())
@@ -230,7 +238,7 @@ class AdversarialStart:
         return loss + self._way_back(direction, side, mapped) if fool else loss
 
     def _way_back(self, direction: int, side: Tensor, mapped: Tensor) -> Tensor | float:  # noqa: ARG002
-        """What the loss of a map has besides."""
+        """What is added to the loss of a map."""
         return 0.0
 
     def _drawn(self, side: Tensor) -> Tensor:
@@ -290,7 +298,7 @@ class CycleConfig(AdversarialConfig):
 
 
 def codes(vectors: NDArray[np.floating], config: CoderConfig, rng: np.random.Generator) -> NDArray[np.float32]:
-    """(n_users, width) what a linear autoencoder, trained on (n_users, d) vectors by squared error, makes of them."""
+    """(n_users, width) codes of (n_users, d) vectors, by a linear autoencoder trained on them with squared error."""
     device = chosen()
     rows = torch.from_numpy(np.asarray(vectors, np.float32)).to(device)
     coder = nn.Sequential(nn.Linear(rows.shape[1], config.width), nn.Linear(config.width, rows.shape[1]))
