@@ -52,7 +52,7 @@ class UserConfig(EpochConfig):
     clip_norm: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """S, norm that no user's gradient exceeds, all parameters together; where it starts if `quantile` moves it."""
     quantile: float | None = Field(default=None, gt=0, lt=1)
-    """Share of the users' gradients to be below S, which follows noisy counts of them (rigorous); None: S is constant."""
+    """Share of the users' gradients to be below S, which follows their noisy count (rigorous); None: S is constant."""
     private_epochs: int | None = Field(default=None, ge=1)
     """Takes the place of `epochs` in private training, whose noise is made for so many; None: `epochs`."""
 
@@ -119,14 +119,16 @@ def plan_releases(config: UserConfig, n_users: int, budgets: NDArray[np.float64]
 
 
 def _sigmas(config: UserConfig, budgets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n_users,) σ_k/S of published noise."""
     assert config.delta is not None
     if config.calibration == "none":
         return np.zeros(len(budgets))
-    sigmas = optimal_clip.sigma(budgets, config.delta)
     if config.calibration == "rounds":
         rounds = config.epochs * math.ceil(len(budgets) / config.batch_size)
         share = config.batch_size / len(budgets)
         sigmas = optimal_clip.sigma_of_rounds(budgets, config.delta, share, rounds * config.examples)
+    else:
+        sigmas = optimal_clip.sigma(budgets, config.delta)
     return sigmas / (config.examples if config.neighbours == "example" else 1)
 
 
@@ -177,8 +179,8 @@ def entries(
 
 def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) -> Iterator[KnownGap]:
     assert config.delta is not None
-    by_step = config.accounting == "published" and config.calibration == "step"
-    yield from (gap("claim-for-one-step"),) if by_step else ()
+    if config.accounting == "published" and config.calibration == "step":
+        yield gap("claim-for-one-step")
     yield from (*BY_EPOCHS, *OWN_LIST, FLOATS, *large_delta(config.delta, private.n_users))
     if isinstance(private, Rigorous):
         yield PLACE
@@ -192,5 +194,6 @@ def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) ->
 
 
 def _counts(config: UserConfig) -> tuple[Event, ...]:
+    """What the noisy counts of `popularity` release; nothing where there are none."""
     epsilon = config.counts_epsilon()
     return () if math.isinf(epsilon) else (laplace.counts_event(epsilon, config.contribution),)
