@@ -20,14 +20,14 @@ NEAR = 0.1
 REPLICA = "-twin"
 """What follows the name of a network in the name of its synthetic replica."""
 STATISTICS = "statistics"
-"""`method` of printed statistics of a data set."""
+"""`method` of a printed statistic of a data set."""
 COUNTED = "counted"
 """`protocol` of what is counted or set, and not measured."""
 Counts = Callable[["Against"], list["Count"]]
 
 
 def is_near(ours: Any, printed: Any) -> Any:
-    """Whether a number is within `NEAR` of the printed one; of columns, too."""
+    """Whether a number, or each of a column, differs from the printed one by at most `NEAR` of that."""
     return abs(ours - printed) <= NEAR * abs(printed)
 
 
@@ -43,7 +43,7 @@ class Method:
 
     @property
     def experiment(self) -> str:
-        """Of the system; empty for none."""
+        """That of the system; empty for none."""
         return self.system.experiment if self.system else ""
 
     def printed_as(self, column: Column) -> tuple[str, str]:
@@ -56,30 +56,30 @@ class Cell:
     """One quantity of one method, printed and ours: over `n` runs, 0 for none."""
 
     method: str
-    """As the row is called."""
+    """Name of the row."""
     printed: float | None
     mean: float | None
     std: float | None = None
     """None for a single run."""
     n: int = 0
     experiment: str = ""
-    """Whose it is; empty where none of ours has it."""
+    """That of the runs; empty for none."""
     setting: str = BASE
 
     @property
     def near(self) -> bool | None:
-        """Whether ours is within 10 % of the printed number; None where one of them is missing."""
+        """`is_near` of ours and the printed number; None where one of them is missing."""
         return None if self.printed is None or self.mean is None else bool(is_near(self.mean, self.printed))
 
 
 @dataclass(frozen=True)
 class Count:
-    """A count of the data, or a setting of the paper's method, of which the paper prints its own."""
+    """A count of the data, or a setting of the paper's method: a number that the paper prints too."""
 
     artefact: str
     metric: str
     ours: float | None
-    """None where the data do not tell it."""
+    """None where the data do not have it."""
     method: str = STATISTICS
     setting: str = ""
     data: str = ""
@@ -90,8 +90,8 @@ class Against:
     """A suite's results and the paper that they are compared with.
 
     Args:
-        paper: whose tables the suite is shown in.
-        counted: whether it is of the data that are counted, not of the suite's own.
+        paper: the one in whose tables the suite is shown.
+        counted: whether the data are those that the suite only counts, instead of its own.
     """
 
     def __init__(self, results: Results, paper: Paper, *, counted: bool = False) -> None:
@@ -124,8 +124,9 @@ class Against:
 
         Statistics of data sets are counts and stay as they are.
 
-        data: a part of the data, such as one network of a pair, instead of the whole; of networks that others published
-            under the same names nothing is printed.
+        Args:
+            data: a part of the data, such as one network of a pair, instead of the whole; of networks that others
+                published under the same names nothing is printed.
         """
         pair = tuple(network.name for network in self.results.suite.networks)
         if data and pair and self.paper.joined(pair) != self.origin:
@@ -138,7 +139,7 @@ class Against:
         }
 
     def has_table(self, table: Table) -> bool:
-        """Whether these data have a table. Without a paper, tables of versions of one method are left out."""
+        """Whether these data have a table. Without a paper, those of fewer methods than its largest are left out."""
         if self.results.suite.paper is None and len(table.methods) < max(
             len(other.methods) for other in self.paper.tables
         ):
@@ -186,7 +187,8 @@ def comparison(results: Results, paper: Paper, counts: Counts) -> pl.DataFrame:
     Columns `load.COMPARISON`: `ours_std` is the sample standard deviation, from two runs on; `seeds` counts the runs
     behind `ours_mean`, 0 where nothing ran.
 
-    counts: what the paper's tables count of data, and set in its method.
+    Args:
+        counts: gives what the paper's tables count of data, or list as settings of its method.
     """
     against = Against(results, paper)
     rows = [*_measured(against), *_counted(against, counts)]
@@ -199,7 +201,7 @@ def comparison(results: Results, paper: Paper, counts: Counts) -> pl.DataFrame:
 
 
 Row = tuple[tuple[Any, ...], dict[str, Any]]
-"""What it is sorted by, and its columns."""
+"""What a row is sorted by, and its columns."""
 
 
 def parts(against: Against) -> list[dict[str, Any]]:
@@ -222,12 +224,13 @@ def parts(against: Against) -> list[dict[str, Any]]:
 
 def _cell(against: Against, table: Table, method: Method, column: Column, printed: Mapping[str, Any]) -> Cell:
     key = (table.key, *method.printed_as(column), column.published)
-    reference = printed.get(column.data, {}).get(key) if table.comparable else None
-    metric, setting = (column.metric, column.ratio_to, column.k), method.setting
-    values = list(ratio(against.results, method.experiment, *metric, setting).values())
-    mean, std = (round(fmean(values), 6) if values else None), (round(stdev(values), 6) if len(values) > 1 else None)
-    reference = None if reference is None else float(f"{reference:g}")
-    return Cell(method.name, reference, mean, std, len(values), method.experiment, setting)
+    number = printed.get(column.data, {}).get(key) if table.comparable else None
+    reference = None if number is None else float(f"{number:g}")
+    experiment, setting = method.experiment, method.setting
+    values = [*ratio(against.results, experiment, column.metric, column.ratio_to, column.k, setting).values()]
+    mean = round(fmean(values), 6) if values else None
+    std = round(stdev(values), 6) if len(values) > 1 else None
+    return Cell(method.name, reference, mean, std, len(values), experiment, setting)
 
 
 def _measured(against: Against) -> Iterator[Row]:
@@ -259,7 +262,7 @@ def _counted(against: Against, counts: Counts) -> Iterator[Row]:
 
 
 def _about(against: Against, artefact: str, data: str, method: str, setting: str, metric: str) -> dict[str, Any]:
-    """The data are the suite's or a part of them; of synthetic ones no part has the name of the published one."""
+    """The columns that say what a row is about; a part of synthetic data is named as a replica of the published one."""
     suite = against.results.suite
     all_data = suite.counted if against.counted else suite.dataset
     part = f"{data}{REPLICA}" if data and suite.synthetic else data
