@@ -34,8 +34,8 @@ def recorded_seconds(root: Path, suite: str) -> dict[tuple[str, str], float]:
 def kind_and_name(stage: str, name: str) -> tuple[str, str]:
     """The kind of a stage and its name, the same for what DVC calls it and for what its records do.
 
-    Records have a module and its argument: the stage `train` may run `train-networks`, and `check-raw@demo` runs `check`
-    with `raw/demo`.
+    Records have a module and its argument: what DVC calls `train` may be recorded as `train-networks`, and
+    `check-raw@demo` is recorded as `check` of `raw/demo`.
     """
     if stage == "check":
         layer, _, name = name.partition("/")

@@ -15,7 +15,7 @@ PANELS = (AUDIT, REPRODUCE, RELEASE, OWN, MAINTENANCE)
 
 
 class InPanels(TyperGroup):
-    """Commands in the order of `PANELS`, of each the one of its example first."""
+    """Lists commands in the order of `PANELS`, in each panel the command of its example first."""
 
     @override
     def list_commands(self, ctx: Any) -> list[str]:
@@ -25,7 +25,7 @@ class InPanels(TyperGroup):
 
 
 class WithDefault(TyperGroup):
-    """What names no subcommand is `default`."""
+    """A group of which `default` is run where the first argument names no command."""
 
     default = "make"
 

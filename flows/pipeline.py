@@ -44,8 +44,10 @@ WAKE_SECONDS = 0.5
 """How long Ctrl-C may take to be seen: polars has it restart system calls, and a wait without end would not see it."""
 MANY = 8
 """Stages that are worth having the large libraries loaded once for all of them."""
-RETRIED = "download"  # the only stage that reaches for something outside this machine
-RETRY_DELAYS = [2.0, 10.0]  # seconds; the stage itself has tried several times by then
+RETRIED = "download"
+"""The only stage that reads something from outside this machine."""
+RETRY_DELAYS = [2.0, 10.0]
+"""Seconds before each retry; the stage itself has tried several times by then."""
 
 
 @task(cache_policy=NO_CACHE, persist_result=False)

@@ -30,8 +30,9 @@ LOADED = (
 )
 """Without polars, which starts threads when it is imported: a fork would not have them."""
 STARTED = b"\n"
+"""What a fork writes first."""
 LOST = 255
-"""What Python says of a process whose fork server ended before it could tell the exit code."""
+"""Exit code that Python gives a process whose fork server ended before it could report one."""
 
 _context = get_context("forkserver")
 _ready, _ended = threading.Event(), threading.Event()
@@ -48,10 +49,9 @@ def prepare() -> None:
 
 
 def _wait() -> None:
-    resource_tracker.ensure_running()  # which would unblock it again
-    signal.pthread_sigmask(
-        signal.SIG_BLOCK, {signal.SIGINT}
-    )  # also in the fork server: Ctrl-C is for this process alone
+    resource_tracker.ensure_running()  # which would unblock SIGINT again
+    # Also in the fork server, which inherits it: Ctrl-C is for this process alone.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         first = _context.Process(target=_do_nothing)
         first.start()
@@ -81,13 +81,13 @@ class Fork:
         os.read(self.stdout.fileno(), len(STARTED))  # from here on it has a session of its own
 
     def wait(self) -> int:
-        """Its exit code; of a signal's the negative."""
+        """Its exit code; where a signal ended it, the negative of that."""
         self._process.join()
         return self.returncode
 
     @property
     def returncode(self) -> int:
-        """As `wait` has it, once it ended."""
+        """As of `wait`, once it ended."""
         code = self._process.exitcode or 0
         return -signal.SIGKILL if code == LOST else code  # the fork server is gone, and the stage with it or unwatched
 

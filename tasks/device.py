@@ -1,9 +1,9 @@
-"""Where torch works: on the CPU, or on a CUDA device, as the variable DPREC_DEVICE says.
+"""Where torch computes: on the CPU, or on a CUDA device, as the variable DPREC_DEVICE says.
 
 A device decides how sums are rounded and how long they take. It is no part of a configuration, of a unit's key or of a
 mechanism: initial weights, batches and noise are drawn on the CPU from the same generators and moved, so every device
-is given the same draws, and what is kept is kept as CPU tensors, so a run may go on elsewhere. Committed results are
-the CPU's.
+is given the same draws, and what is kept is kept as CPU tensors, so a run may be resumed on another device. Committed
+results are the CPU's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def chosen() -> torch.device:
 
 @contextmanager
 def hold(device: torch.device) -> Iterator[None]:
-    """Let `chosen` be this device, whatever the variable says."""
+    """While the block runs, `chosen` gives this device, whatever the variable says."""
     token = _held.set(device)
     try:
         yield

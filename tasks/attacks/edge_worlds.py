@@ -1,4 +1,4 @@
-"""The trials of edge inference: whose sequences are attacked, how their other worlds differ, and what is shown of both.
+"""The trials of edge inference: whose sequences are attacked, how their other worlds differ, and what each world shows.
 
 Each target is attacked by itself (`tasks.attacks.edges`); what is reported is the mean over targets.
 """
@@ -34,14 +34,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Released:
-    """What an attacker sees of a system."""
+    """What an attacker sees of a system, and knows of it."""
 
     states: Callable[[int], NDArray[np.float64]]
     """User -> the states that its aggregates are sums of: (n_items, d)."""
     sigma: float
     """Standard deviation of the noise on aggregates."""
     releases: int
-    """Of the same aggregates, with independent noise."""
+    """How often the same aggregates are released, with independent noise."""
     lists: Lists
     n_items: int
 
@@ -51,7 +51,7 @@ class Trials:
     """How often the attack on each target is repeated, and its seed."""
 
     trials: int
-    """In either world."""
+    """In each of the two worlds."""
     seed: int
 
 
@@ -59,6 +59,7 @@ def choose_targets(tested: Sequences, trained: NDArray[np.integer], n: int, seed
     """At most n tested sequences with enough events, drawn by the seed, and an interior event of each.
 
     Args:
+        tested: sequences of the test.
         trained: users who trained; others are no targets.
     """
     rng = np.random.default_rng(seed)
@@ -97,9 +98,9 @@ WORLDS: dict[str, Callable[[NDArray[np.integer], int], NDArray[np.integer]]] = {
 
 
 def listed_events(length: int, missing: int | None) -> NDArray[np.int64]:
-    """The event whose list is shown at the time of each of `length` events of world 0: (length,), of a world's own.
+    """Which event's list is shown at the time of each of `length` events of world 0: (length,), numbered as in a world.
 
-    Anyone who looks at a time at which a world has no event sees the list after the event before.
+    At a time at which a world has no event, the list after the event before is shown.
 
     Args:
         missing: the event of world 0 that the other world lacks, 1 or later; None where none is lacking.
@@ -109,7 +110,7 @@ def listed_events(length: int, missing: int | None) -> NDArray[np.int64]:
 
 
 def attack(system: Released, targets: list[Target], how: Trials) -> Iterator[dict[str, Any]]:
-    """All attacks in all worlds: records of `edges.EDGES` without system, setting and budget."""
+    """All attacks, on all targets in all worlds: records of `edges.EDGES` without system, setting and budget."""
     rng = np.random.default_rng([how.seed, 1])
     for world, pairs in _other_worlds(targets):
         aggregates = []
@@ -127,6 +128,7 @@ def attack_controls(
 
     Args:
         popularity: (n_items,) events of each item.
+        k: length of the lists.
 
     Returns:
         Keys of `edges.CONTROLS` with records as of `attack`.
@@ -170,7 +172,7 @@ def _attack_lists(
 
 
 def _other_worlds(targets: list[Target]) -> Iterator[tuple[str, list[tuple[Target, NDArray[np.int32]]]]]:
-    """Each world with the targets that differ there, and their sequences in it; none in which all are equal."""
+    """Each world in which any target's transitions differ, with those targets and their sequences there."""
     for world, change in WORLDS.items():
         worlds = ((target, change(target.items, target.position).astype(np.int32)) for target in targets)
         pairs = [(target, items) for target, items in worlds if _transitions(items) != _transitions(target.items)]

@@ -27,10 +27,10 @@ FEATURES = (
 CROWD = 3
 """Words at one end of the vocabulary, times e^(ε/2n): few enough that both words of a text often stay at the other."""
 COUNT_SHARE = 0.1
-"""Of the budget of friendships, what their number costs."""
+"""Share of the budget of friendships that their noisy number takes."""
 ROUNDING = 1e-9
-"""Relative error, or more, of a float64 output. Without it, an input that comes out unchanged (at 1 or -1, where the
-pieces meet) would look like noise, and a mechanism whose noise is off like a private one."""
+"""Relative error, or more, of a float64 output. Were it not allowed for, an input that comes out unchanged (at 1 or -1,
+where the pieces meet) would look like noise, and a mechanism whose noise is off like a private one."""
 
 
 def features(
@@ -84,7 +84,7 @@ def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5, n_cate
 def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_share: float = COUNT_SHARE) -> Samples:
     """A whole release of the rigorous top-m filter: the noisy number, and whether the one friendship is in it.
 
-    There are about as many pairs of users for a friendship as make the threshold 1, where a pair tells most.
+    There are about as many users as make the threshold 1, where a pair's likelihood ratio is largest.
     """
     cells, count = edges.budgets(epsilon, count_share, "rigorous")
     n_edges = 10
@@ -129,7 +129,7 @@ def cells(seed: int, n_samples: int = 200_000, epsilon: float = 4.5) -> Samples:
 
 
 def number(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
-    """The noisy number of friendships alone, which either accounting of the filter releases."""
+    """The noisy number of friendships alone, which the filter releases in either accounting."""
     friends = np.stack([np.arange(10), np.arange(10) + 1], axis=1)
 
     def run(present: bool, rng: np.random.Generator) -> float:
@@ -159,7 +159,7 @@ def texts(seed: int, n_samples: int = 50_000, epsilon: float = 3.0) -> Samples:
 
 
 def _part(entry: LedgerEntry, mechanism: Mechanism, unit: Unit, epsilon: float) -> LedgerEntry:
-    """The entry of a part of a mechanism, whose own budget is ε."""
+    """The entry with the part of a mechanism that is audited alone, and that part's budget, ε."""
     event = Event(kind="pure-local", parameters={"epsilon": epsilon})
     update = {"mechanism": mechanism, "unit": unit, "events": (event,)}
     return entry.model_copy(update=update | {"claimed_epsilon": epsilon, "accounted_epsilon": epsilon})

@@ -1,8 +1,7 @@
 """Names of sources and raw formats in params.yaml -> what obtains and reads them: a module, or an object in one.
 
-`convert` of each raises a DataError for a file that is missing, empty, malformed or in another encoding, for a value
-that is not allowed, a key that is repeated and an id that the file that lists them does not have: in one line that
-names file and line.
+`convert` of each raises a DataError, on one line that names file and line, where a file is missing, empty, malformed or
+in another encoding, a value is not allowed, a key is repeated, or an id is not in the file that lists all ids.
 """
 
 FORMATS = {

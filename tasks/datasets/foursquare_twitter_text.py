@@ -24,7 +24,7 @@ known. The authors keep these as Python pickles, which run code when they are op
 Other files of the release (users/userbio, whose records end in a bare carriage return, and tips/tip_loc) are not read:
 nothing that names or places a person leaves this module.
 
-The two are the same person where a Foursquare user's Twitter URL ends in the name of a Twitter user, case ignored.
+Two users are the same person where the Foursquare user's Twitter URL ends in the Twitter user's name, case ignored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OCCUPATIONS = 18
 INTERESTS = 9
 GROUPS = {"gender": 1, "occupation": OCCUPATIONS, "interest": INTERESTS}
 COUNTS = {"count_a": 12, "count_b": 13, "count_c": 14}
-"""Fields of a Foursquare user. Which count is which is not said."""
+"""Names of a Foursquare user's counts -> their fields. Which count is of what is not published."""
 TWITTER_COUNTS = ("tweets", "following", "followers")
 _COUNT = Column(
     pattern=r"^([0-9]{1,3}(,[0-9]{3}){1,5}|[0-9]{1,18})$",
@@ -55,7 +55,7 @@ _COUNT = Column(
     empty=True,
 )
 _FULL, _EMPTY = Column(), Column(empty=True)
-_SHORT = 11
+_SHORT = 11  # fields of the row that may end early
 PEOPLE = TextTable(
     "foursquare/users/user",
     {
@@ -85,7 +85,7 @@ ACCOUNTS = TextTable(
 
 @dataclass(frozen=True)
 class Network:
-    """The files of a network but that of its users."""
+    """The files of a network other than that of its users."""
 
     follows: TextTable
     owners: TextTable
@@ -150,6 +150,9 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
     screen name), the counts (null where missing), gender and occupation (`several` where more than one is marked) as
     features; and, of Foursquare, `tips`, how many the user wrote. social: `follow`. posts: texts; a post without one
     is left out. labels: the interests. Rows are in the order of the new numbers and of the texts.
+
+    Raises:
+        DataError: as all formats (`tasks.datasets`); two Foursquare users have the URL of the same Twitter user.
     """
     people, accounts = _foursquare_users(folder), _twitter_users(folder)
     anchors = _anchors(folder / PEOPLE.name, people, accounts)
@@ -182,7 +185,7 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
 
 
 def _foursquare_users(folder: Path) -> pl.DataFrame:
-    """user, name, twitter (URL) and the counts; one row per line of the file."""
+    """user, twitter (URL), name and the counts; one row per line of the file."""
     path, size = folder / PEOPLE.name, len(PEOPLE.columns)
     lines = pl.Series(content(path).removesuffix("\n").split("\n"))
     short = (lines.str.count_matches("\t", literal=True) == _SHORT - 1).arg_true()
@@ -199,7 +202,7 @@ def _foursquare_users(folder: Path) -> pl.DataFrame:
 
 
 def _twitter_users(folder: Path) -> pl.DataFrame:
-    """user, name (the same), lower and the counts; one row per line of the file."""
+    """user, name (the same), lower (in lower case) and the counts; one row per line of the file."""
     table = ACCOUNTS.read(folder).with_columns(name="user", lower=pl.col("user").str.to_lowercase())
     require_unique(folder / ACCOUNTS.name, table.select(user="lower"), ["user"])
     return table.select("user", "name", "lower", *(_number(name) for name in TWITTER_COUNTS))
@@ -210,7 +213,7 @@ def _number(column: str) -> pl.Expr:
 
 
 def _anchors(path: Path, people: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
-    """source and target, names, where a Twitter URL's last part is a Twitter user."""
+    """source and target: a Foursquare user and the Twitter user that the last part of its Twitter URL names."""
     last = pl.col("twitter").str.extract("/([^/]+)/?$").str.to_lowercase()
     named = people.with_columns(lower=last).join(
         accounts.select("lower", target="user"), on="lower", how="left", maintain_order="left"

@@ -13,8 +13,6 @@ from tasks.datasets.files import Column, TextTable
 from tasks.raw import write_raw
 
 PAGE = "https://github.com/librahu/HIN-Datasets-for-Recommendation-and-Network-Embedding"
-
-
 FILES = form_files(
     "yelp-hin",
     PAGE,
@@ -38,8 +36,8 @@ SOURCE = Source(
         "and no redistribution; its page names no licence of its own."
     ),
     terms=(
-        "Publications should cite C. Shi, B. Hu, W. X. "
-        "Zhao, P. S. Yu, Heterogeneous Information Network Embedding for Recommendation, IEEE TKDE 31(2), 2019."
+        "Publications should cite C. Shi, B. Hu, W. X. Zhao, P. S. Yu, Heterogeneous Information Network Embedding for "
+        "Recommendation, IEEE TKDE 31(2), 2019."
     ),
 )
 
@@ -50,8 +48,6 @@ FEATURES = tuple(
     Feature(name=f"compliment-{number}", kind="categorical", categories=("no", "yes"))
     for number in range(1, COMPLIMENTS + 1)
 )
-
-
 _ID, _MARK = Column(pl.Int64, 0), Column(pl.Int64, 1, 1)
 
 
@@ -87,7 +83,10 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
     interactions: timestamp null; `position`, the place in the file from 0, with `time: order`.
     users: whether (`yes`, `no`) the user has received each kind of compliment. items: city (a number, null where not
     known), categories (numbers, in order; an empty list where there are none).
-    social: both directions of a friendship are published, relation `friend`.
+    social: both directions of a friendship, as published, relation `friend`.
+
+    Raises:
+        DataError: see `tasks.datasets`.
     """
     ratings = RATINGS.read(folder)
     users, items = (ratings.select(pl.col(name).unique().sort()) for name in ("user", "business"))

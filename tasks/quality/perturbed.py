@@ -17,7 +17,7 @@ from tasks.quality.rules import KEYS, Rule, Table
 
 BITS = (0.0, 1.0)
 Release = tuple[str, int]
-"""Setting and seed."""
+"""Setting and seed of a release."""
 FeatureRules = Callable[[str, float, pl.DataFrame, pl.DataFrame, Schema], list[Table]]
 """(name, budget, table of all releases, their keys, schema) -> the rules."""
 
@@ -67,7 +67,7 @@ def perturbed_features(
 def released_features(
     name: str, epsilon: float, frame: pl.DataFrame, releases: pl.DataFrame, schema: Schema
 ) -> list[Table]:
-    """The rules of features as the authors' code of DP-CroSUE perturbs them, of one budget.
+    """The rules of features as the authors' code of DP-CroSUE perturbs them, for the releases of one budget.
 
     Every column lies within what an equal part of the budget gives; `RAW` is 0 or 1, and no category says that a
     value is unknown.
@@ -115,13 +115,13 @@ def perturbed_network(
     Args:
         releases: (setting, seed) -> its tables; `features.parquet` lies next to them where users have features.
         features_epsilon: setting -> budget of the features.
-        features: the rules of those (`tasks.quality.releases`).
+        features: the rules of perturbed features (`tasks.quality.releases`).
         words_per_user: where words were dropped, how many a user may have left.
         before: the processed network.
         prefix: what the names of its tables begin with.
 
     Raises:
-        DataError: the releases are not all of the same tables and words.
+        DamagedError: the releases are not all of the same tables and words, or not of the users of `before`.
     """
     first = next(iter(releases.values())).schema
     for tables in releases.values():
@@ -166,7 +166,7 @@ def _features(
 
 
 def _replaced_posts(frame: pl.LazyFrame, schema: Schema, before: ProcessedTables, n_releases: int, name: str) -> Table:
-    """Row by row the posts there were, each with as many words."""
+    """Every post is there, in its row, by its user and with as many words as before."""
     processed = before.scan("posts").with_row_index("row")
     original = processed.select("row", user_before="user", words_before=pl.col("tokens").list.len())
     n_rows = original.select(pl.len()).collect().item() * n_releases
@@ -185,7 +185,7 @@ def _replaced_posts(frame: pl.LazyFrame, schema: Schema, before: ProcessedTables
 def _shortened_posts(
     frame: pl.LazyFrame, schema: Schema, before: ProcessedTables, words_per_user: int, name: str
 ) -> list[Table]:
-    """Posts of which words, or all, were dropped."""
+    """Posts that lost words, or were dropped as a whole."""
 
     def per_user(posts: pl.LazyFrame, *keys: str) -> pl.DataFrame:
         words = pl.col("tokens").list.len().sum().cast(pl.Int64)

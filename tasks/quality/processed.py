@@ -12,14 +12,14 @@ from tasks.quality import rules as rule
 from tasks.quality.rules import Rule, Table
 
 TRAINING = ("train", "valid")
-"""Splits that a model learns from. DIPSGNN validates on the whole first part of some users' sequences."""
+"""Splits that count as seen: under DIPSGNN's protocol, users who validate have no others before the test."""
 
 
 def processed_tables(tables: ProcessedTables, prefix: str = "") -> list[Table]:
     """The tables of `schema.tables`; a pair of networks is judged network by network, then its anchors.
 
     Args:
-        tables: of a data set under a protocol, or of one network of a pair.
+        tables: those of a data set under a protocol, or of one network of a pair.
         prefix: what the names of its tables begin with.
     """
     checked = []
@@ -57,7 +57,7 @@ def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
     if "no-repeats" not in schema.conditions:
         rules.append(rule.unique("user", "item"))
     checked = [Table(name, frame, tuple(rules), ids=("user", "item"))]
-    if "folds" not in schema.tables:  # they say what a model learns from
+    if "folds" not in schema.tables:  # with folds, what a model learns from differs by fold
         rows = training.group_by("user").agg(pl.len().alias("training")).collect(engine="streaming")
         per_user = rule.all_users(schema.n_users).join(rows, on="user", how="left", maintain_order="left")
         per_user = per_user.with_columns(pl.col("training").fill_null(0))
@@ -74,7 +74,7 @@ def _users(schema: Schema) -> list[Rule]:
         rule.unique("user"),
     ]
     for feature in schema.features:
-        # rounded as float32 columns round what lies within them
+        # columns are float32, and a value at a limit is rounded as the limit is
         low, high = (None if limit is None else float(np.float32(limit)) for limit in (feature.low, feature.high))
         if feature.kind == "categorical":
             rules.append(rule.in_set(feature.name, feature.categories))
@@ -88,7 +88,7 @@ def _dense(column: str, n: int) -> list[Rule]:
 
 
 def dense_rules(column: str, n: int, *keys: str) -> list[Rule]:
-    """Of each release (`keys`), ids 0..n-1, each with its own value of `column`."""
+    """Within each release (rows with equal `keys`), ids 0..n-1 with a distinct value of `column` each."""
     return [
         *rule.ids(id=n),
         *rule.not_null(column),
@@ -177,7 +177,7 @@ def _anchors(tables: ProcessedTables, prefix: str) -> Table:
 
 
 TABLES = {"interactions": _interactions, "folds": _folds}
-"""Tables whose rules need more than the schema -> these tables, and what they have per user or per interaction."""
+"""Tables whose rules need more than the schema -> the tables to check, those derived per user or interaction too."""
 RULES: dict[str, tuple[tuple[str, ...], Callable[[Schema], Sequence[Rule]]]] = {
     "users": (("user",), _users),
     "user_ids": (("id",), lambda schema: _dense("original", schema.n_users)),
@@ -188,4 +188,4 @@ RULES: dict[str, tuple[tuple[str, ...], Callable[[Schema], Sequence[Rule]]]] = {
     "labels": (("user",), _labels),
     "vectors": (("node",), _vectors),
 }
-"""Other tables -> the columns that say which row is meant, and the rules."""
+"""Other tables -> the columns that identify a row in a report, and the rules."""

@@ -21,19 +21,23 @@ from tasks.release import rule, sums
 from tasks.release.sums import Rows
 
 SHARE_OF_USERS = 0.001
-"""Of the budget, for the number of users where none is public."""
+"""Of the budget, for the number of users where that is not public."""
 FEWEST_USERS = 10.0
+"""A smaller noisy number of users is taken for this one."""
 Statistic = Literal["users", "counts", "pairs", "utility"]
 
 
 @dataclass(frozen=True)
 class Block:
-    """One Gaussian release: `scale` is the standard deviation of its noise."""
+    """One Gaussian release of a sum over users."""
 
     statistic: Statistic
     numbers: int
+    """How many are released."""
     sensitivity: float
+    """L2 distance by which one user, added or removed, moves them at most."""
     scale: float
+    """Standard deviation of the noise on each."""
 
     @property
     def event(self) -> Event:
@@ -43,7 +47,10 @@ class Block:
 
 @dataclass
 class Budget:
-    """What is to be spent, and the blocks that it went to."""
+    """What is to be spent, and the blocks that it went to.
+
+    sigma: noise multiplier of one Gaussian release that spends all of it; left: share of 1/σ² that is not yet spent.
+    """
 
     epsilon: float
     delta: float
@@ -57,7 +64,12 @@ class Budget:
     def spend(
         self, statistic: Statistic, value: NDArray[np.float64], sensitivity: float, share: float
     ) -> NDArray[np.float64]:
-        """A sum with the noise that a share of the budget affords; the block is recorded before it is drawn.
+        """A sum with the noise that a share of the budget affords; the block is recorded before noise is drawn.
+
+        Args:
+            value: the exact sum, of any shape.
+            sensitivity: L2 distance by which one user, added or removed, moves it at most.
+            share: ρ, of the whole budget.
 
         Raises:
             ValueError: the share is not positive, or more than what is left.
@@ -70,7 +82,11 @@ class Budget:
         return noise.add_gaussian(self.rng, statistic, value, scale, sensitivity=sensitivity)
 
     def spent(self, *statistics: Statistic) -> float:
-        """ε at δ of all blocks, or of these, composed as Gaussian releases (Rényi orders would say more than that)."""
+        """ε at δ of all blocks, or of these, composed as Gaussian releases, which is exact.
+
+        Raises:
+            ValueError: there is no finite one.
+        """
         blocks = [block for block in self.blocks if not statistics or block.statistic in statistics]
         epsilon = account([block.event for block in blocks], self.delta).epsilon
         if epsilon is None:
@@ -87,16 +103,17 @@ def _multiplier(epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True)
 class Release:
-    """Everything that was released of the users' rows, with its scales: all models are made of it."""
+    """What was released of users' rows, with the standard deviations of its noise; models are made of it alone."""
 
     counts: NDArray[np.float64]
     """(n_items,) noisy."""
     head: NDArray[np.int64]
     """(H,) items with pairs, in the order of the catalogue; none where there are counts alone."""
     pairs: NDArray[np.float64]
-    """(H (H - 1) / 2,) noisy, of i < j."""
+    """(H (H - 1) / 2,) noisy, of i < j, row by row."""
     counts_scale: float
     pairs_scale: float
+    """1 where there are no pairs."""
     n_users: float
     """Public, or released with noise."""
 
@@ -106,9 +123,10 @@ def make(rows: Rows, budget: Budget, *, users: int | None, kept: float = 0.0, li
 
     Args:
         rows: users x catalogue, without what is held out.
+        budget: its shares are spent, and its blocks recorded.
         users: the number of users if that is public; None: it is released.
         kept: share of the budget that is left for later blocks.
-        like: of an audit, the release whose shares and number of items with pairs it has; None: by the rule.
+        like: for an audit, the release whose shares and number of items with pairs are used; None: those of the rule.
 
     Raises:
         ValueError: as `Budget.spend`.

@@ -1,7 +1,7 @@
 """Stage `attack`: attribute inference against everything one experiment released.
 
 Reads only what an attacker may see: data/runs/<suite>/<experiment>/released/, the rated items (train and valid), and
-the users' labels, of which the targets' (data/targets/) are used to score. Writes metrics, and what each attack gains
+the users' labels, those of the targets (data/targets/) for scoring alone. Writes metrics, and what each attack gains
 over its controls, to data/runs/<suite>/<experiment>/attack/. The attacker of each seed attacks every distinct release
 once, whatever experiment it is of, and the ratings alone.
 """
@@ -31,20 +31,21 @@ from tasks.stages.common import CHECKPOINTS, PROCESSED, digest, text_digest
 from tasks.stages.targets import FOLDER, read_labels, read_targets
 
 TRUE, RANDOM, BLURRED, ALONE = "attribute", "attribute-random", "attribute-blurred", "ratings-alone"
-"""What an attack is judged on, or shown: first part of its metrics' names. ALONE: without any release."""
+"""Kinds of attack: on true labels, shuffled ones, blurred profiles (all three begin metrics' names), ratings alone."""
 LABELS = {TRUE: "", RANDOM: "-random-attributes", BLURRED: "-blurred-profiles"}
 Right = dict[tuple[str, str, int], NDArray[np.bool_]]
 """(attribute, attacker, k) -> whether each target of known class was guessed right, in order of user."""
 Results = dict[tuple[str, str, int], Right]
-"""By kind, setting and seed."""
+"""(kind, setting, seed) -> what its unit found."""
 
 
 @dataclass(frozen=True)
 class Release:
     """What the attackers of one seed see.
 
-    profiles: (2, n) users and items of interactions; labels: attribute -> class of every user.
-    lists: (n_users, K), of which the first k of each cut-off are shown.
+    profiles: (2, n) users and items of interactions.
+    labels: attribute -> class of every user.
+    lists: (n_users, K), of which the first k of each of `ks` are shown, one attack after another.
     """
 
     kind: str
@@ -58,7 +59,7 @@ class Release:
 
     @property
     def label(self) -> str:
-        """Names its unit."""
+        """The name of its unit."""
         return f"{self.setting if self.kind != ALONE else ALONE}-seed-{self.seed}{LABELS.get(self.kind, '')}"
 
     def decides(self) -> list[Any]:
@@ -68,7 +69,7 @@ class Release:
 
 
 class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
-    """A release with one seed's attackers is a unit."""
+    """The stage; a unit is a release with one seed's attackers, and shared by all experiments that release the same."""
 
     stage, kind, shares = "attack", AttributeAttack, True
 
@@ -116,7 +117,11 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
                         yield replace(release, kind=BLURRED, profiles=blurred, ks=(0, *control_k))
 
     def lists(self, setting: str, seed: int) -> NDArray[np.int32]:
-        """The released recommendations: (n_users, K)."""
+        """The released recommendations, best first: (n_users, K).
+
+        Raises:
+            DataError: users have lists of different lengths, or shorter ones than `attack.k` asks for.
+        """
         path, longest, n_users = (
             self.released / setting / f"seed-{seed}.parquet",
             max(self.options.k),
@@ -132,7 +137,7 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         return table["item"].to_numpy().reshape(-1, length)
 
     def profiles(self, setting: str, seed: int) -> NDArray[np.int32] | None:
-        """The rated items and what the system was given besides them; None where it was given the true ones."""
+        """(2, n) the rated items and what the system was given in addition; None where it was given these alone."""
         path = self.released / setting / "profiles" / f"seed-{seed}.parquet"
         if not path.exists():
             return None

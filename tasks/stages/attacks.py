@@ -51,11 +51,16 @@ class Attack(Job[Unit[_Target]], Generic[_Options, _Target]):
         """What is found, as JSON; tables and arrays may be written below `path`."""
 
     def unit(self, label: str, target: _Target, *decides: Any, steps: int = 1) -> Unit[_Target]:
-        """decides: all that results depend on besides code and parameters of the attack, as JSON values."""
+        """A unit of this attack.
+
+        Args:
+            decides: all that results depend on besides code and parameters of the attack, as JSON values.
+            steps: how many the screen shows progress in.
+        """
         return Unit(label, self.folder(label, *decides), target, steps)
 
     def folder(self, label: str, *decides: Any) -> Path:
-        """Where a unit lies."""
+        """The folder of a unit, named by all that decides its result."""
         return runs.folder_of(self.kept, label, *decides, self.options.model_dump(mode="json"), self.code)
 
     def run(self, unit: Unit[_Target], path: Path, screen: Screen) -> None:
@@ -85,7 +90,7 @@ class ExperimentAttack(Attack[_Kind, _Target]):
         return [require_passed("recommendations", self.name, self.experiment.suite)]
 
     def write_metrics(self, records: list[dict[str, Any]], path: Path) -> None:
-        """Write metrics.parquet of records of setting, seed, metric, k and value."""
+        """Write metrics.parquet into the folder `path`, from records of setting, seed, metric, k and value."""
         runs.write_metrics(records, path, self.experiment.suite, self.name, self.data, self.experiment.system)
 
 

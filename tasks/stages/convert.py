@@ -1,4 +1,4 @@
-"""Stage `convert`: raw files as tables with one meaning for all formats, read once however many protocols follow.
+"""Stage `convert`: raw files as tables of one form, whatever the format, read once however many protocols follow.
 
 Writes data/interim/<name>/: the tables of `tasks.raw.RAW_COLUMNS` with the published ids, schema.json, and
 source.json with what later stages say about the origin.
@@ -33,7 +33,7 @@ def main(name: str) -> None:
 
 
 def shown_as_own(copies: Path, dataset: Dataset) -> Path:
-    """A folder with copies of a user's own files, below which paths are shown as those files: these can be mended."""
+    """The folder of raw files; messages show a copy of a user's own file as that file, which is the one to mend."""
     files = {f"{table}{path.suffix.lower()}": str(path) for table, path in dataset.own_files().items()}
 
     class Copy(type(copies)):  # type: ignore[misc]

@@ -12,7 +12,7 @@ DAMAGED = ": `dprec scrub` removes what is damaged, and `dprec run SUITE` has it
 
 
 def one_line(error: BaseException) -> str:
-    """An error as it is shown; what is to be fetched by hand takes three lines."""
+    """An error as it is shown: on one line, but for data to be fetched by hand, which takes three."""
     if isinstance(error, ByHandError):
         return str(error)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:

@@ -102,8 +102,9 @@ def test_what_needs_a_failed_stage_is_not_run_and_everything_else_is(
     assert inside.ran() == ["train@a", "report@demo"]
 
 
+@pytest.mark.usefixtures("inside")
 def test_a_suites_lock_is_settled_while_its_run_holds_the_project(
-    inside: Project, regenerate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    regenerate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[bool] = []
 

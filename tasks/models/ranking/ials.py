@@ -32,7 +32,7 @@ class IALSConfig(ModelConfig):
     iterations: int = Field(ge=1)
     """Sweeps: all users, then all items."""
     alpha: float = Field(gt=0, allow_inf_nan=False)
-    """α: weight of a user's own cells, next to 1 of all others."""
+    """α: weight of the cells of a user's items; all other cells have weight 1."""
     regularization: float = Field(gt=0, allow_inf_nan=False)
     """λ, weight of the squared norms of all vectors."""
 
@@ -52,7 +52,7 @@ class IALS(FactorModel):
         return self
 
     def vectors_of(self, rows: csr_array) -> NDArray[np.float32]:
-        """Vectors of users with these rows of 1, (n, n_items), given the item vectors: (n, d); 0 for an empty row."""
+        """Vectors, (n, d), of users with these rows of ones, (n, n_items), by the item vectors; 0 for an empty row."""
         library = self._library(None)
         library.item_factors = self.items.numpy()
         parts = [csr_matrix(rows[start : start + PIECE]) for start in range(0, rows.shape[0], PIECE)]

@@ -1,7 +1,7 @@
 """SASRec: causal self-attention over the sequence (Kang and McAuley, ICDM 2018).
 
 An event's vector is that of its item plus that of its position. Blocks of causal self-attention and a point-wise
-network follow, each with the paper's residual form x + Dropout(g(LayerNorm(x))) (section III-B). Scores are products
+network follow, each in the paper's residual form x + Dropout(g(LayerNorm(x))) (section III-B). Scores are products
 with the item vectors, which input and output share.
 
 The loss is cross-entropy over all items. The paper's is binary, with one random negative for each example. With one
@@ -47,7 +47,7 @@ class SASRecConfig(SequenceConfig):
     layers: int = Field(default=2, ge=1)
     """Blocks of self-attention and point-wise network."""
     heads: int = Field(default=1, ge=1)
-    """Parts of a vector that attend on their own; the paper has 1."""
+    """Parts of a vector with attention of their own; the paper has 1."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
@@ -57,7 +57,7 @@ class SASRecConfig(SequenceConfig):
 
 
 class Layout:
-    """Where the events of a batch lie in a table (n_sequences, longest); only attention needs the table."""
+    """Which cells of a table (n_sequences, longest) hold the events of a batch; only attention needs the table."""
 
     def __init__(self, sequences: Sequences, device: torch.device) -> None:
         self._rows, self._columns = len(sequences), int(sequences.lengths.max(initial=0))
@@ -69,7 +69,7 @@ class Layout:
         return table.index_copy(0, self._places, events).view(self._rows, self._columns, -1)
 
     def gather(self, table: Tensor) -> Tensor:
-        """The reverse of `scatter`."""
+        """The reverse of `scatter`: (n_sequences, longest, ...) -> (n_events, ...), flattened to two dimensions."""
         return table.reshape(self._rows * self._columns, -1).index_select(0, self._places)
 
 
@@ -101,7 +101,7 @@ def mix(projected: Tensor, layout: Layout, heads: int) -> Tensor:
 
 
 class SASRecNetwork(nn.Module):
-    """items: (n_items, d); positions: (n_positions, d); blocks; a last LayerNorm."""
+    """Vectors of items, (n_items, d), and of positions, (n_positions, d); blocks; a last LayerNorm."""
 
     def __init__(self, n_items: int, n_positions: int, config: SASRecConfig) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class SASRecNetwork(nn.Module):
         return self.norm(events)
 
     def places(self, sequences: Sequences) -> tuple[Tensor, Tensor]:
-        """The row of `items` and that of `positions` of each event, (n_events,) int64 each."""
+        """The rows of `items` and of `positions` for each event, (n_events,) int64 each."""
         positions = np.minimum(sequences.positions, len(self.positions) - 1)
         items, rows = (torch.from_numpy(part.astype(np.int64)) for part in (sequences.items, positions))
         return items.to(self.items.device), rows.to(self.items.device)
@@ -134,7 +134,7 @@ class SASRec(SequenceModel):
     network: SASRecNetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """Matrices after Glorot, biases 0, norms that change no scale."""
+        """The network at its initial weights: matrices after Glorot, biases 0, norms without effect on the scale."""
         network = SASRecNetwork(data.n_items, self.n_positions(), self.config)
         draw_weights(network, rng)
         for module in network.modules():
@@ -143,7 +143,7 @@ class SASRec(SequenceModel):
         return network
 
     def n_positions(self) -> int:
-        """Places in a sequence that have a vector: those of the longest training sequence."""
+        """Positions that have a vector: those of all events but the last of the longest training sequence."""
         return int(self._examples.lengths.max()) - 1
 
     @override

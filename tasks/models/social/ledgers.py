@@ -44,17 +44,17 @@ def without_noise(accounting: Accounting) -> LedgerEntry:
 
 
 class Messages(NamedTuple):
-    """Noisy messages of one kind, in sums of which receivers may see more than the sum."""
+    """Noisy messages of one kind, sent to be added up; some receivers see more than their sums."""
 
     noise: SharedNoise
     sensitivity: float
     """How far one sender moves a sum."""
     iterations: int
     senders: NDArray[np.integer]
-    """(n_sums,) of each sum; zeros where that is not known."""
+    """(n_sums,) how many there are of each sum; zeros where that is not known."""
 
     def event(self, shares_known: float) -> tuple[Event, int]:
-        """See `SharedNoise.event`; where senders are not known, of one alone."""
+        """See `SharedNoise.event`; where the number of senders is not known, of one sender alone."""
         senders = self.senders if self.senders.any() else np.ones(1, np.int64)
         return self.noise.event(self.sensitivity, senders, shares_known, self.iterations)
 
@@ -64,14 +64,16 @@ class View(NamedTuple):
 
     observer: Observer
     shares_known: float
+    """Of the noise of an item's sum, how many raters' the observer knows; infinity: submissions one by one."""
     event: Event
     gaps: tuple[KnownGap, ...]
 
 
 def views(submissions: Messages, colluders: int) -> list[View]:
-    """Of everyone who exists: all users receive item vectors, and so the sums of what they are computed from.
+    """What each kind of observer sees; all users receive item vectors, and with them the sums of submissions.
 
-    colluders: raters of an item who tell each other their shares of its noise.
+    Args:
+        colluders: raters of an item who know each other's shares of its noise.
     """
     together, _ = submissions.event(0)
     pooled, _ = submissions.event(colluders)
@@ -126,13 +128,13 @@ def published(epsilon: float, submissions: Messages, friends: Messages | None) -
 def rigorous(
     epsilon: float, delta: float, towards: Observer, colluders: int, submissions: Messages
 ) -> list[LedgerEntry]:
-    """The entries of noise calibrated to the total, one for each observer; first that of those it is made for.
+    """The entries of noise calibrated to the total, one for each observer; first the one that it is calibrated for.
 
     Friends' messages and submissions about published ratings are functions of what is published and of item vectors.
 
     Args:
-        epsilon, delta: asked for, in all.
-        towards: whom the noise is made for.
+        epsilon, delta: the budget of all iterations together.
+        towards: the observer that the noise is calibrated for.
         colluders: see `views`.
         submissions: about sensitive ratings; of all iterations that are planned, no more were done.
     """

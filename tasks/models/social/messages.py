@@ -1,4 +1,4 @@
-"""What the parties of PrivSR say to each other, one class per kind of message, and what receivers remember of it.
+"""What the parties of PrivSR send each other, one class per kind of message, and what receivers average of it.
 
 Source: Meng et al., "Personalized privacy-preserving social recommendation" (AAAI 2018), Algorithm 1. An object stands
 for all messages of its kind in one iteration. Messages that are not looked at one by one are kept as their sum.
@@ -19,10 +19,7 @@ from tasks.privacy.mechanisms.shared_noise import SharedNoise
 
 
 class Noises(NamedTuple):
-    """Noise of what users send.
-
-    Of an item's sum of submissions about sensitive and non-sensitive ratings, and of what a user's friends send.
-    """
+    """Noise on what users send: to an item's sums, of sensitive and of other ratings, and to a friend."""
 
     sensitive: SharedNoise = SharedNoise()
     public: SharedNoise = SharedNoise()
@@ -74,10 +71,10 @@ class FriendMessages:
 
 
 class Memory:
-    """Averages of messages that come again in every iteration.
+    """Averages of messages that are sent again in every iteration.
 
-    Given h of Lemma 1 the variance of a coordinate's noise is proportional to h, which the receiver drew, so the best
-    average of an unchanging signal weights with 1/h.
+    Conditional on h of Lemma 1, the variance of a coordinate's noise is proportional to h, which the receiver drew, so
+    the best average of an unchanging signal has weights 1/h.
     """
 
     def __init__(
@@ -91,8 +88,12 @@ class Memory:
     ) -> None:
         """Start with no message.
 
-        senders, subjects: see `Received`; mixed_by: (n,) row of h that is a message's; variance: (n,) of the noise
-        in one coordinate of one message, over h as well.
+        Args:
+            senders, subjects: (n,) see `Received`.
+            mixed_by: (n,) each message's row of h.
+            n_mixed: rows of h.
+            variance: (n,) of the noise in one coordinate of one message, over h as well.
+            dimension: K, length of a message.
         """
         self.senders, self.subjects, self.mixed_by, self.variance = senders, subjects, mixed_by, variance
         self.plain = np.zeros((len(senders), dimension), np.float32)
@@ -101,7 +102,7 @@ class Memory:
         self.count = np.zeros(1, np.int64)
 
     def add(self, values: NDArray[np.float32], mixing: NDArray[np.float32] | None) -> None:
-        """Messages of one iteration, (n, K), and h of the noise in them, (n_mixed, K) or None for noise without."""
+        """Add messages of one iteration, (n, K), with h of their noise, (n_mixed, K); None: noise that needs no h."""
         self.plain += values
         self.count += 1
         if mixing is None:

@@ -40,13 +40,16 @@ class Options(RangeOptions):
     folds: int = Field(ge=2)
     """Parts of the cross-validation."""
     valid_share: float = Field(gt=0, lt=1)
-    """Share of the ratings that are not tested that selects epochs and hyper-parameters."""
+    """Of the ratings that are not tested, the share that selects epochs and hyper-parameters."""
     split_seed: int = Field(ge=0)
     """Of folds, sensitivity and validation."""
 
 
 def prepare(raw: RawTables, options: Options) -> Prepared:
     """Users and products that are left after all steps, numbered in the order of their original ids; one row per pair.
+
+    folds: for each row of interactions, user, item, fold (from 0), sensitivity (in [0, 1): the rating is sensitive at
+    every larger share) and validates. social: links between these users, as published.
 
     Raises:
         DataError: nothing is left.

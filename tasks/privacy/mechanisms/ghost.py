@@ -1,14 +1,14 @@
 """Per-example gradients of linear layers without forming them: their norms, and weighted sums of them.
 
 An affine layer sees one row a of inputs per example and passes on one row of outputs; with e the derivative of the
-example's loss by those outputs, the example's gradient is e ⊗ a for the weights and e for the biases. The norm of an
-outer product is the product of norms, in L2 as in L1, and a weighted sum of outer products is one matrix product. So
-clipping costs one backward pass that stops at activations, and memory for activations alone. Goodfellow ("Efficient
-per-example gradient computations", 2015) for L2; Li et al. (ICLR 2022) call it ghost clipping.
+example's loss with respect to those outputs, the example's gradient is e ⊗ a for the weights and e for the biases. The
+norm of an outer product is the product of norms, in L2 as in L1, and a weighted sum of outer products is one matrix
+product. So clipping costs one backward pass that stops at activations, and memory for activations alone. Goodfellow
+("Efficient per-example gradient computations", 2015) for L2; Li et al. (ICLR 2022) call it ghost clipping.
 
 Weights W that a second layer uses transposed (`Transposed`) have the gradient e ⊗ a + b ⊗ f, with b what that layer
-sees and f the derivative by what it passes on. Its squared L2 norm is |e|²|a|² + |b|²|f|² + 2 (e·b)(a·f); its L1 norm
-does not come apart.
+sees and f the derivative with respect to what it passes on. Its squared L2 norm is
+|e|²|a|² + |b|²|f|² + 2 (e·b)(a·f); its L1 norm does not come apart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tasks.errors import ConfigurationError
 
 
 class Transposed(nn.Module):
-    """A linear layer with biases of its own whose weights are another's, transposed; all biases begin at 0."""
+    """A linear layer whose weights are another's, transposed, and whose biases, which begin at 0, are its own."""
 
     def __init__(self, source: nn.Linear) -> None:
         """source: (n_out, n_in) weights; this layer then sees n_out numbers and passes on n_in."""
@@ -66,7 +66,7 @@ class Outer(NamedTuple):
     inputs: Tensor
     """(n, n_in)."""
     errors: Tensor
-    """(n, n_out) derivative of each example's own loss by the layer's outputs."""
+    """(n, n_out) derivative of each example's loss with respect to the layer's outputs."""
 
     def squared_norms(self) -> Tensor:
         """(n,) squared L2 norms."""
@@ -91,7 +91,7 @@ class Outer(NamedTuple):
         return products + self.errors @ direction[1] if self._bias else products
 
     def parameters(self) -> list[nn.Parameter]:
-        """What `weighted_sums` and `inner` speak of, in this order."""
+        """The parameters whose gradients these are, in the order of `weighted_sums` and `inner`."""
         return list(self.layer.parameters())
 
     def without(self, broken: Tensor) -> Outer:
@@ -115,7 +115,7 @@ class TiedOuters(NamedTuple):
     inputs: Tensor
     """(n, n_out of the first layer) what the later layer sees."""
     errors: Tensor
-    """(n, n_in of the first layer) derivative of each example's own loss by the later layer's outputs."""
+    """(n, n_in of the first layer) derivative of each example's loss with respect to the later layer's outputs."""
 
     def squared_norms(self) -> Tensor:
         """See `Outer.squared_norms`."""
@@ -156,11 +156,11 @@ class TiedOuters(NamedTuple):
 
 
 Outers = Outer | TiedOuters
-"""The gradients of n examples for parameters that nothing else has gradients for."""
+"""The gradients of n examples for the parameters of a layer, or of two that share weights."""
 
 
 def zero_non_finite(outers: Sequence[Outers]) -> tuple[list[Outers], Tensor]:
-    """The same gradients, zeros in place of those that are not finite, and the L2 norms of all: (n,).
+    """The same gradients, with zeros for every example whose norm is not finite, and the L2 norms of all: (n,).
 
     An infinite gradient cannot be scaled down to any norm, so it must not enter a sum that is to be private.
     """
@@ -174,7 +174,11 @@ def zero_non_finite(outers: Sequence[Outers]) -> tuple[list[Outers], Tensor]:
 
 @contextmanager
 def record_calls(network: nn.Module) -> Iterator[list[Call]]:
-    """Collects every use of a trained linear layer of `network` while the block runs, in order."""
+    """Collects every use of a trained linear layer of `network` while the block runs, in order.
+
+    Raises:
+        ValueError: a layer has a trained and a frozen parameter, is used twice, or sees other than (n, n_in) inputs.
+    """
     calls: list[Call] = []
 
     def note(layer: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
@@ -205,7 +209,7 @@ def record_calls(network: nn.Module) -> Iterator[list[Call]]:
 def gradients(
     losses: Tensor, calls: Sequence[Call], local: Sequence[Tensor] = ()
 ) -> tuple[list[Outers], tuple[Tensor, ...]]:
-    """The gradients of all examples, one backward pass.
+    """The gradients of all examples, by one backward pass.
 
     Args:
         losses: (n,) the loss of each example; row i of every call must influence loss i alone.
@@ -214,6 +218,9 @@ def gradients(
 
     Returns:
         one `Outer` per call, or one `TiedOuters` per two calls that share weights, and the gradients of `local`.
+
+    Raises:
+        ValueError: transposed weights are used without their source, or twice.
     """
     gradients = torch.autograd.grad(losses.sum(), [*(call.outputs for call in calls), *local])
     outers: dict[nn.Linear, Outers] = {}

@@ -1,4 +1,4 @@
-"""Texts under metric differential privacy: every word replaced by one whose vector is more or less close to its own.
+"""Texts under metric differential privacy: every word is replaced by a random one, more likely by a near one.
 
 Word x becomes y, of the whole vocabulary V, with probability exp(-½ε d(x, y)) / Σ_z exp(-½ε d(x, z)), d the Euclidean
 distance of the vectors φ (equation 5 of DP-CroSUE, after Yue et al., "Differential privacy for text analytics via
@@ -7,11 +7,10 @@ natural text sanitization", Findings of ACL 2021; docs/methods.md §6).
 **What holds.** For words x, x' and any y, |d(x, y) - d(x', y)| <= d(x, x') changes the numerator, and every term of the
 denominator and so the denominator, by at most e^(½ε d(x, x')) each: together e^(ε d(x, x')), which is what ½ is for.
 
-- One word replaced by another at distance d costs ε d: ε is per unit of distance and means nothing without φ's scale.
+- One word replaced by another at distance d costs ε d: ε is per unit of distance and meaningless without φ's scale.
 - One word replaced by any other costs at most ε D, D the diameter of the vectors (`diameter`): a pure ε.
 - A text of n words replaced by any other of n words costs at most n ε D (`epsilon_total`), since words are drawn
-  independently. A user's texts together are one such text. Anyone who wants that to be a given total takes
-  `epsilon_per_distance` for ε.
+  independently. A user's texts together are one such text. `epsilon_per_distance` gives the ε for a total.
 
 **What does not.** How many words a text has shows. All of it supposes vocabulary and vectors that were chosen without
 looking at the texts: where they are counted and fitted on the texts themselves (the paper's Word2Vec), replacing one
@@ -79,21 +78,36 @@ def substitute(
 
 
 def diameter(vectors: NDArray[np.floating]) -> float:
-    """D, the largest distance of two words; computed in blocks, it costs as much as replacing every word once."""
+    """D, the largest distance of two words, 0 without words; takes as long as replacing every word once.
+
+    Args:
+        vectors: (|V|, d) finite.
+
+    Raises:
+        ValueError: a vector is not finite.
+    """
     centred = _centre(vectors)
     blocks = _distances(np.arange(len(centred)), centred)
     return max((float(distances.max()) for _, distances in blocks), default=0.0)
 
 
 def epsilon_total(n_words: int, epsilon: float, diameter: float) -> float:
-    """n ε D: a pure budget that covers replacing all of n words by any others (n = 1: one word by any other)."""
+    """n ε D: a pure budget that covers replacing all of n words by any others (n = 1: one word by any other).
+
+    Raises:
+        ValueError: epsilon is not positive and finite, or n or D is negative or infinite.
+    """
     check_epsilon(epsilon)
     _check_extent(n_words, diameter)
     return n_words * epsilon * diameter
 
 
 def epsilon_per_distance(total: float, n_words: int, diameter: float) -> float:
-    """The ε for `substitute` with which replacing all of n words by any others costs `total`."""
+    """The ε for `substitute` with which replacing all of n words by any others costs `total`.
+
+    Raises:
+        ValueError: an argument is not positive and finite.
+    """
     check_epsilon(total)
     _check_extent(n_words, diameter)
     if n_words * diameter == 0:
@@ -114,6 +128,9 @@ def ledger(
         diameter: of the vectors.
         vectors: `fitted`: nothing finite follows.
         n_releases: how many releases an entry of `perturbed` makes of the same texts (budgets of a sweep × seeds).
+
+    Raises:
+        ValueError: epsilon, n_words or diameter is not positive and finite.
     """
     total = epsilon_total(n_words, epsilon, diameter)
     if not total:
@@ -160,7 +177,7 @@ def _weights(
 def _distances(
     words: NDArray[np.int64], centred: NDArray[np.float64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Words in blocks with their distances to every word: (n_words, |V|), overwritten by the next block."""
+    """Words in blocks with their distances to every word: (words of the block, |V|), overwritten by the next block."""
     n_words, dimension = centred.shape
     squared = np.einsum("ij,ij->i", centred, centred)
     n_rows = max(1, BLOCK // max(n_words, 1))
