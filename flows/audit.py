@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
-UserColumn = Annotated[str | None, typer.Option(help="The column of users, where it has no usual name.")]
+UserColumn = Annotated[
+    str | None,
+    typer.Option(help="The column of users, where it has no usual name; without a header, by position: column_1, ..."),
+]
 ItemColumn = Annotated[str | None, typer.Option(help="The column of items.")]
 RatingColumn = Annotated[str | None, typer.Option(help="The column of ratings.")]
 AllowUndecided = Annotated[bool, typer.Option("--allow-undecided", help="Exit code 0 in place of 4.")]
@@ -71,7 +74,7 @@ def audit(
 ) -> None:
     """Audit your own recommender from its files: what do its lists reveal of the users it was trained on?
 
-    Files are CSV with a header, or Parquet. Or give --train and --command: it is run on random subsets of it, with
+    Files are CSV or Parquet. Or give --train and --command: it is run on random subsets of it, with
     canaries, and the lists that it writes are audited. It is run again only where it has not finished.
 
     Attacks, each with its controls: attributes beyond the ratings, membership of users and of interactions, held-back

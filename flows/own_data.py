@@ -111,7 +111,7 @@ def _require_named(names: Names, ratings: Path, files: list[Path]) -> None:
     """Each named column must be in a file: one that is not would silently be another, of a usual name."""
     for role, column in names.columns.items():
         among = files if role == "user" else [ratings]
-        if not any(column in reading.columns_of(path) for path in among):
+        if not any(column in reading.columns_of(path, [column]) for path in among):
             raise ConfigurationError(f"{' and '.join(map(str, among))}: no column {column!r}; correct --{role}-column")
 
 
@@ -181,8 +181,8 @@ def _users(path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
     are read off the data are a leak, which the ledger names.
     Features are named after their columns, in small letters of ASCII, and numbered where that gives a name twice.
     """
-    user = reading.role_column(path, "user", names)
-    columns = reading.columns_of(path)
+    user = str(reading.role_column(path, "user", names))
+    columns = reading.columns_of(path, [user])
     rows = reading.rows_of(path, {name: Column("id") if name == user else TEXT for name in columns})
     features: list[dict[str, Any]] = []
     used = {"user"}  # which is the id's

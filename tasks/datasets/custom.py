@@ -297,7 +297,7 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
             timestamp = pl.col(names.timestamp)
         table = rows.select(user=pl.col(names.user), item=pl.col(names.item), rating=rating, timestamp=timestamp)
         if time == "order":
-            position = line - first_line(path)
+            position = line - first_line(path, columns)
             table = table.with_columns(position=pl.int_range(position, position + len(rows), dtype=pl.Int64))
         if names.split is not None:
             part, words = pl.col(names.split).is_in(SPLITS), f"one of {', '.join(SPLITS)}"
@@ -311,14 +311,14 @@ def _users(path: Path, spec: Users, separator: str | None, people: _Ids) -> pl.D
     for feature in spec.features:
         columns[feature.column] = Column("number" if feature.kind == "numeric" else "text", feature.unknown is not None)
     rows = pl.concat([rows for _, rows in batches(path, separator, columns)])
-    _check_ids(path, rows, spec.user, first_line(path), people)
-    require_unique(path, rows, [spec.user], first_line(path))
+    _check_ids(path, rows, spec.user, first_line(path, rows.columns), people)
+    require_unique(path, rows, [spec.user], first_line(path, rows.columns))
     return rows
 
 
 def _feature(path: Path, rows: pl.DataFrame, spec: UserFeature) -> Feature:
     def require(right: pl.Expr, words: str) -> None:
-        allow(path, rows, spec.column, right, words, first_line(path))
+        allow(path, rows, spec.column, right, words, first_line(path, rows.columns))
 
     column, categories = pl.col(spec.column), spec.categories
     if spec.kind == "numeric":

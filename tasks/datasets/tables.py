@@ -1,7 +1,8 @@
 """Tables that a user brings: the wanted columns, typed, some rows at a time.
 
 Text with one row a line and usual separators, with a header or without (numbers in the order of MovieLens: user, item,
-rating, time), RecBole's atomic files, JSON lines, each of them packed by gzip or alone in a zip archive; and Parquet.
+rating, time; anything else by position: column_1, column_2), RecBole's atomic files, JSON lines, each of them packed by
+gzip or alone in a zip archive; and Parquet.
 What a file is, its first line shows. What is wrong is named with the file and its line (of Parquet: its row, from 1).
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -36,6 +37,8 @@ ORDER = ("user", "item", "rating", "timestamp")
 BLANK = r"^\s|\s$"
 RATINGS, TIMES = 1000.0, 1e6
 """Numbers without a header are taken for ratings up to there, and for times from there on."""
+POSITION = re.compile(r"column_[1-9][0-9]*")
+"""The names of the columns of text without a header, from column_1 on."""
 ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
 """A column's name and type in RecBole's files."""
 ISO = "a date and time as 2024-05-31T18:30:00 or 2024-05-31T18:30:00+02:00, or a date as 2024-05-31"
@@ -71,11 +74,12 @@ class Form:
     """Whether the first line of text names the columns."""
 
 
-def form(path: Path, separator: str | None = None) -> Form:
+def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -> Form:
     """How a table is written, by its first line or its schema.
 
     Args:
         separator: that of text, where it is known; otherwise the first line shows it.
+        wanted: columns; one called by its position that the first line does not name says that there is no header.
 
     Raises:
         DataError: the file is missing or empty, or its first line or its schema cannot be read.
@@ -104,12 +108,17 @@ def form(path: Path, separator: str | None = None) -> Form:
     except csv.Error as error:
         raise DataError(f"{path}:1: does not name columns ({error})") from None
     fields = [field.strip() for field in fields]
+    positions = [f"column_{position}" for position in range(1, len(fields) + 1)]
+    if any(POSITION.fullmatch(name) and name not in fields for name in wanted):
+        return Form("text", positions, separator)
     numbers = [float(field) for field in fields if files.is_number(field)]
     if len(fields) > 1 and len(numbers) == len(fields):
+        if numbers == list(range(len(fields))):
+            raise DataError(f"{path}:1: numbers the columns, or is data; put a line before it that names them")
         likely = all(abs(rating) <= RATINGS for rating in numbers[2:3]) and all(time >= TIMES for time in numbers[3:])
-        if len(fields) > len(ORDER) or not likely or numbers == list(range(len(fields))):
-            raise DataError(f"{path}:1: looks like data; add a first line that names the columns")
-        return Form("text", list(ORDER[: len(fields)]), separator)
+        return Form(
+            "text", list(ORDER[: len(fields)]) if likely and len(fields) <= len(ORDER) else positions, separator
+        )
     atomic = [ATOMIC.fullmatch(field) for field in fields]
     return Form("text", [match[1] for match in atomic if match] if all(atomic) else fields, separator, headed=True)
 
@@ -137,9 +146,9 @@ def _first_line(path: Path) -> str:
     return line
 
 
-def first_line(path: Path) -> int:
-    """The number of the first row of a table."""
-    return 1 + form(path).headed
+def first_line(path: Path, wanted: Iterable[str] = ()) -> int:
+    """The number of the first row of a table, of which these columns are read."""
+    return 1 + form(path, wanted=wanted).headed
 
 
 def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -154,7 +163,7 @@ def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) ->
     Raises:
         DataError: the file is empty or malformed, lacks a column, or a field is missing or of another type.
     """
-    shape = form(path, separator)
+    shape = form(path, separator, columns)
     if len(shape.names) > MOST_COLUMNS:
         raise DataError(
             f"{path}:1: {len(shape.names):,} columns, more than the limit of {MOST_COLUMNS:,}; leave some out"

@@ -8,7 +8,7 @@ that is missing or ambiguous, an empty id, a number that is none or infinite, a 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -40,6 +40,7 @@ USUAL: Mapping[Role, str] = {
 """Role -> names of columns, in lower case without blanks, hyphens and underscores."""
 ROLES: tuple[Role, ...] = ("user", "item", "rating")
 """Of a table of interactions."""
+BY_POSITION = "column_1, column_2, ..., by position"
 IDS = ("user", "item", "source", "target")
 LARGEST = 1e50
 """Of numbers, whose powers are summed."""
@@ -66,7 +67,7 @@ class Names:
     def require(self, paths: Sequence[Path], without: Sequence[Role] = ()) -> None:
         """Refuse a column, but of the roles `without`, that no file has: one of a usual name would be read instead."""
         for role, column in self.columns.items():
-            if role not in without and not any(column in columns_of(path) for path in paths):
+            if role not in without and not any(column in columns_of(path, [column]) for path in paths):
                 raise ConfigurationError(f"no file has a column {column!r}; correct --{role}-column")
 
 
@@ -127,13 +128,14 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
     Args:
         wanted: the attributes that are audited; empty: every column that can be one.
     """
-    header, user = columns_of(path), str(role_column(path, "user", names))
+    user = str(role_column(path, "user", names))
+    header = columns_of(path, [user])
     for name in wanted:
         if name not in header:
             raise ConfigurationError(f"{path}: no column {name!r} (has {_quote(header)}); correct --attributes")
     chosen = wanted or tuple(name for name in header if name != user)
     rows = rows_of(path, {user: Column("id")} | {name: Column("text", may_be_empty=True) for name in chosen})
-    require_unique(path, rows, [user], first_line(path))
+    require_unique(path, rows, [user], first_line(path, [user]))
     classes, notes = {"user": rows[user]}, []
     for name in chosen:
         grouped, note = _classes(rows[name].cast(pl.String))
@@ -164,13 +166,13 @@ def canaries(path: Path) -> Given:
 def vectors(path: Path, role: str, names: Names) -> Given:
     """A vector for every user, each once: `user`, and every other column as a number."""
     user = str(role_column(path, "user", names))
-    numbers = [name for name in columns_of(path) if name != user]
+    numbers = [name for name in columns_of(path, [user]) if name != user]
     if not numbers:
         raise DataError(f"{path}:1: no column of numbers next to {user!r}")
     rows = rows_of(path, {user: Column("id")} | {name: Column("number") for name in numbers})
     for name in numbers:
         require_finite(path, rows, name)
-    require_unique(path, rows, [user], first_line(path))
+    require_unique(path, rows, [user], first_line(path, [user]))
     return _given(rows.rename({user: "user"}), role, path, {"user": user}, [f"{len(numbers)} numbers"])
 
 
@@ -185,11 +187,11 @@ class TextTable(NamedTuple):
 
 def text_table(path: Path, names: Names) -> TextTable:
     """Read a CSV file of interactions as text, as strictly as `interactions` does."""
-    shape = form(path)
+    columns = interactions(path, "train", names).taken.columns
+    shape = form(path, wanted=columns.values())
     if shape.kind != "text" or not shape.headed or len(shape.separator) > 1 or path.suffix in (".gz", ".zip"):
         raise DataError(f"{path}: canaries are added to CSV with a header; save the table as such")
     header, between = shape.names, shape.separator
-    columns = interactions(path, "train", names).taken.columns
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in list(csv.reader(file, delimiter=between))[1:] if row]
     index = {role: header.index(name) for role in ROLES if (name := columns.get(role)) is not None}
@@ -221,8 +223,8 @@ def _read(
             require_finite(path, rows, name)
     rows = rows.rename({name: role for role, name in recognised.items()})
     if unique:
-        require_unique(path, rows, list(unique), first_line(path))
-    shape = form(path)
+        require_unique(path, rows, list(unique), first_line(path, columns))
+    shape = form(path, wanted=columns)
     notes = ["no header"] if shape.kind == "text" and not shape.headed else []
     return _given(rows, what, path, recognised, notes)
 
@@ -233,7 +235,7 @@ def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = No
     Args:
         at_least: so many first rows are enough; None: all rows.
     """
-    names = columns_of(path)
+    names = columns_of(path, columns)
     for name in columns:
         if (times := names.count(name)) != 1:
             what = f"column {name!r} is there {times} times" if times else f"no column {name!r} (has {_quote(names)})"
@@ -252,33 +254,38 @@ def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = No
 def require_finite(path: Path, rows: pl.DataFrame, name: str) -> None:
     """Refuse a column of numbers, or of numbers as text, in which one is none, or larger than `LARGEST`."""
     small = pl.col(name).cast(pl.Float64).abs() <= LARGEST
-    allow(path, rows, name, small, f"a finite number of at most {LARGEST:g}", first_line(path))
+    allow(path, rows, name, small, f"a finite number of at most {LARGEST:g}", first_line(path, rows.columns))
 
 
-def columns_of(path: Path) -> list[str]:
-    """The names of a table's columns."""
-    return form(path).names
+def columns_of(path: Path, wanted: Iterable[str] = ()) -> list[str]:
+    """The names of a table's columns; by position if a wanted one is, where the first line has no usual name."""
+    shape = form(path)
+    usual = not any(map(is_number, shape.names)) and any(_usual(shape.names, role) for role in USUAL)
+    return shape.names if shape.headed and usual else form(path, wanted=wanted).names
 
 
 def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
     """The column of that role, or None where it is not required."""
     header, named = columns_of(path), names.columns.get(role)
-    if named is not None and named in header:
-        if any(map(is_number, header)):
-            raise DataError(f"{path}:1: looks like data ({_quote(header)}); add a first line that names the columns")
+    if named is not None and named in columns_of(path, [named]):
+        if named in header and any(map(is_number, header)):
+            raise DataError(f"{path}:1: looks like data ({_quote(header)}); say --{role}-column {BY_POSITION}")
         return named
-    words = USUAL[role].split()
-    usual = [name for name in dict.fromkeys(header) if "".join(c for c in name.lower() if c not in " _-") in words]
+    usual = _usual(header, role)
     if len(usual) > 1:
         raise DataError(f"{path}:1: {' and '.join(map(repr, usual))} may both be the {role}; say --{role}-column NAME")
     if not usual and required:
         which = f"no column {named!r} and none" if named is not None else "no column"
-        if any(map(is_number, header)):
-            raise DataError(f"{path}:1: looks like data ({_quote(header)}); add a first line that names the columns")
+        if_data = f", or, if that line is data, {BY_POSITION}" if form(path).headed else ""
         raise DataError(
-            f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME"
+            f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME{if_data}"
         )
     return usual[0] if usual else None
+
+
+def _usual(header: list[str], role: Role) -> list[str]:
+    words = USUAL[role].split()
+    return [name for name in dict.fromkeys(header) if "".join(c for c in name.lower() if c not in " _-") in words]
 
 
 def _quote(names: list[str]) -> str:

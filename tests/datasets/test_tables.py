@@ -142,9 +142,13 @@ def test_numbers_without_a_header_are_in_the_order_of_movielens(path: Path) -> N
         path.write_text(between.join(["1", "17", "4.5", "881250949"]) + "\n")
         assert [rows.rows() for _, rows in batches(path, None, columns)] == [[("1", "17", 4.5, 881250949)]]
         assert first_line(path) == 1
-    for wrong in ("1,2,3,4,5", "0,1,2", "1,17,881250949", "1,17,881250949,4", "0,196,242,3"):
-        path.write_text(f"{wrong}\n")
-        refused(path, "table.csv:1: looks like data; add a first line", separator=None)
+    for other in ("1,2,3,4,5", "1,17,881250949", "1,17,881250949,4", "0,196,242,3"):
+        path.write_text(f"{other}\n")
+        refused(path, r"table.csv:1: no column 'user' \(has 'column_1', 'column_2'", separator=None)
+        ((_, rows),) = batches(path, None, {"column_3": Column("number")})
+        assert rows.rows() == [(float(other.split(",")[2]),)]
+    path.write_text("0,1,2\n")
+    refused(path, "table.csv:1: numbers the columns, or is data; put a line before it", separator=None)
 
 
 def test_quoted_text_may_have_line_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

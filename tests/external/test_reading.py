@@ -42,6 +42,34 @@ def test_options_name_columns_and_separators_are_seen(tmp_path: Path) -> None:
     assert given.rows.rows() == [("7", "a b")]
 
 
+@pytest.mark.parametrize("between", [",", "\t", "::"])
+@pytest.mark.parametrize(
+    "first", [("u1", "book", "4"), ("u1", "i1", "4", "x", "99"), ("1", "2", "3"), ("1", "2", "3", "5", "6")]
+)
+def test_columns_of_a_table_without_a_header_are_named_by_position(
+    tmp_path: Path, between: str, first: tuple[str, ...]
+) -> None:
+    path = written(tmp_path, between.join(first) + "\n")
+    names = Names({"user": "column_2", "item": "column_1", "rating": "column_3"})
+    names.require([path])
+    given = reading.interactions(path, "train", names)
+    assert given.rows.rows() == [(first[1], first[0], float(first[2]))]
+    assert given.taken.notes == ["no header"]
+    with pytest.raises(ConfigurationError, match="no file has a column 'column_6'"):
+        Names({"user": "column_6"}).require([path])
+    with pytest.raises(DataError, match="canaries are added to CSV with a header"):
+        reading.text_table(path, names)
+
+
+def test_positions_in_one_file_leave_another_that_names_its_columns_as_it_is(tmp_path: Path) -> None:
+    path = written(tmp_path, "item,user\na,u1\n")
+    assert reading.interactions(path, "train", Names({"user": "column_1", "item": "column_2"})).rows.rows() == [
+        ("u1", "a")
+    ]
+    with pytest.raises(ConfigurationError, match="no file has a column 'column_1'"):
+        Names({"user": "column_1"}).require([path])
+
+
 def test_parquet_reads_as_csv_does(tmp_path: Path) -> None:
     table = pl.read_csv(written(tmp_path, RATINGS))
     table.write_parquet(tmp_path / "ratings.parquet")
@@ -57,7 +85,16 @@ def test_parquet_reads_as_csv_does(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("user,user_id,item\n1,2,3\n", ":1: 'user' and 'user_id' may both be the user; say --user-column NAME"),
-        ("a,item\n1,2\n", ":1: no column is recognised as the user (has 'a', 'item'); say --user-column NAME"),
+        (
+            "a,item\n1,2\n",
+            ":1: no column is recognised as the user (has 'a', 'item'); say --user-column NAME, or, "
+            "if that line is data, column_1, column_2, ..., by position",
+        ),
+        (
+            "1,2,3,4,5\n",
+            ":1: no column is recognised as the user (has 'column_1', 'column_2', 'column_3', 'column_4', "
+            "'column_5'); say --user-column NAME",
+        ),
         ("user,item,rating\n1,2,3\n1,3,good\n", ":3: rating is 'good', not a number"),
         ("user,item,rating\n1,2,3\n1,3,nan\n", ":3: rating is nan, not a finite number of at most 1e+50"),
         ("user,item,rating\n1,2,1e308\n", ":2: rating is 1e+308, not a finite number of at most 1e+50"),
@@ -68,7 +105,8 @@ def test_parquet_reads_as_csv_does(tmp_path: Path) -> None:
         ("user,item\n1,2\n,3\n", ":3: user is empty"),
         (
             "u1,i9,4,881348418\n",
-            ":1: looks like data ('u1', 'i9', '4', '881348418'); add a first line that names the columns",
+            ":1: no column is recognised as the user (has 'u1', 'i9', '4', '881348418'); say --user-column NAME, or, "
+            "if that line is data, column_1, column_2, ..., by position",
         ),
         ("user,item\n1,2\n1\n", ":3: 1 fields instead of 2 (user, item)"),
         ("user,item\n1,2\n1,\xe9\n", ":3: byte 0xe9 is not UTF-8; save the file as UTF-8"),

@@ -27,6 +27,7 @@ from tasks.datasets.fetch import Places
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.reading import Names
 from tasks.raw import read_raw
+from tasks.stages.data import tables_of
 from tests import parameters
 from tests.flows.conftest import HOLDS_PROJECT, ROOT, holding
 
@@ -99,6 +100,21 @@ def test_what_is_read_off_the_data_is_not_written_as_known() -> None:
     users = ReadOptions.model_validate(params.load().datasets["shop"].read).users
     assert users is not None
     assert {(each.low, each.high, each.categories) for each in users.features} == {(None, None, None)}
+
+
+def test_files_without_a_header_are_read_by_position_by_the_first_run_too(shop: Path) -> None:
+    begin("shop", Path("ratings.csv"), None, USUAL)
+    named = params.load().datasets["shop"].read
+    rows = (shop / "ratings.csv").read_text().partition("\n")[2]
+    (shop / "bare.tsv").write_text(rows.replace(",", "\t"))
+    by_position = Names({"user": "column_1", "item": "column_2", "rating": "column_3", "time": "column_4"})
+    _, (taken, *_) = begin("bare", Path("bare.tsv"), None, by_position)
+    assert "no header" in taken
+    dataset = params.load().datasets["bare"]
+    columns = {"user": "column_1", "item": "column_2", "rating": "column_3", "timestamp": "column_4"}
+    assert dataset.read == named | {"interactions": columns}
+    with tables_of("bare", dataset) as (_, raw):
+        assert raw.scan("interactions").collect().height == rows.count("\n")
 
 
 def test_without_users_nothing_is_attacked() -> None:
