@@ -24,10 +24,13 @@ def size(path: Path) -> int:
     return sum({(stat.st_dev, stat.st_ino): stat.st_size for stat in files}.values())
 
 
-def recorded_seconds(root: Path, suite: str) -> dict[tuple[str, str], float]:
-    """`kind_and_name` -> seconds: of the runs in data/provenance, else of those whose results git keeps."""
-    committed = root / "data/results" / suite / "provenance.json"
-    runs = json.loads(committed.read_text(encoding="utf-8"))["runs"] if committed.is_file() else []
+def recorded_seconds(root: Path) -> dict[tuple[str, str], float]:
+    """`kind_and_name` -> seconds: of the runs in data/provenance, else of those whose results git keeps.
+
+    Of all suites: what stages of a new one take is guessed by their kind.
+    """
+    committed = sorted(root.glob("data/results/*/provenance.json"))
+    runs = [run for path in committed for run in json.loads(path.read_text(encoding="utf-8"))["runs"]]
     return {kind_and_name(run["stage"], run["name"]): float(run["seconds"]) for run in (*runs, *_records(root))}
 
 

@@ -155,7 +155,7 @@ def regenerate(
             warm.prepare()
         reached = stack.enter_context(connect(cluster, store, insecure=insecure_cluster)) if cluster else None
         jobs = jobs or os.cpu_count() or 1
-        with view(todo, recorded_seconds(Path(), suite), jobs, force) as screen:
+        with view(todo, recorded_seconds(Path()), jobs, force) as screen:
             run = Run(suite, todo, project, reached, screen, jobs, force)
             with _stopping(run):
                 failed, left = run()

@@ -144,8 +144,17 @@ def test_a_stage_takes_as_long_as_the_record_of_its_module_says(
     place.parent.mkdir(parents=True)
     place.write_text(json.dumps({"stage": record[0], "name": record[1], "seconds": 7.0}))
     other = stage.partition("@")[0] + "@other"
-    seconds = live.expected_seconds([stage, other], recorded_seconds(tmp_path, "s"))
+    seconds = live.expected_seconds([stage, other], recorded_seconds(tmp_path))
     assert seconds == {stage: 7.0, other: 7.0}
+
+
+def test_an_audit_of_a_new_suite_is_guessed_by_those_of_others(tmp_path: Path) -> None:
+    for suite, seconds in (("a", 100.0), ("b", 200.0), ("c", 900.0)):
+        (tmp_path / "data/results" / suite).mkdir(parents=True)
+        runs = [{"stage": "audit", "name": suite, "seconds": seconds}]
+        (tmp_path / "data/results" / suite / "provenance.json").write_text(json.dumps({"runs": runs}))
+    expected = live.expected_seconds(["audit@new", "audit@c"], recorded_seconds(tmp_path))
+    assert expected == {"audit@new": 200.0, "audit@c": 900.0}
 
 
 def test_where_output_is_kept_or_prefect_runs_it_there_are_lines(monkeypatch: pytest.MonkeyPatch) -> None:
