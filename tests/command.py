@@ -1,7 +1,5 @@
 """`dprec` in the process of a test, without the seconds that loading libraries takes in one of its own."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -4,8 +4,6 @@ A line is `SUITE KEY = VALUE => MESSAGE`, of the root's file with `root` as suit
 keys and `KEY gone` for one that is removed. The message names that key, or with `->` in place of `=>` its own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The project's parameters as one table, and written to the files that they are read from."""
 
-from __future__ import annotations
-
 import copy as copying
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The pictures of the README, taken of the pages of committed results: `make pictures`."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """What is held to what every model promises: all models, and all systems that the suites make of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 

@@ -5,8 +5,6 @@ compared with its row of "What there is to write". Then the pipeline runs in the
 do the tests that hold every entry of a registry to its contract.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

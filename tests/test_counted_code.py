@@ -1,7 +1,5 @@
 """What of a module counts in a fingerprint, and what of its imports: on a project of a few lines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What pyproject.toml declares: every package that the code imports or starts, at the version of requirements.lock."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

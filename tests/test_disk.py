@@ -1,7 +1,5 @@
 """What is renamed into its place is on the disk before, and its name after; and nothing is renamed in another way."""
 
-from __future__ import annotations
-
 import ast
 import os
 from pathlib import Path

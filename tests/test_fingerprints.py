@@ -1,7 +1,5 @@
 """A fingerprint moves when, and only when, code changes that decides an output."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

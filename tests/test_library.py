@@ -1,7 +1,5 @@
 """The import package `dprec`: stable names for notebooks, without what trains models and regenerates papers."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

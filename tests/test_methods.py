@@ -1,7 +1,5 @@
 """docs/methods.md: its index names symbols and sections that exist, and docstrings cite sections that exist."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names get into commands, which DVC hands to a shell: whatever a shell would read as more than a word is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

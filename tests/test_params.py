@@ -1,7 +1,5 @@
 """params.yaml is wrong in one clear line that names the key, before anything runs."""
 
-from __future__ import annotations
-
 import copy
 import re
 import shutil

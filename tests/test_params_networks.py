@@ -1,7 +1,5 @@
 """What params.yaml and the suites' files say of networks is wrong in one clear line that names the key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every dvc.yaml is the table's, and DVC's graph of them is the one that is meant."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import chdir

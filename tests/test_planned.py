@@ -1,7 +1,5 @@
 """Which systems are compared follows from the suite's file: private ones with noisy popularity and their ceilings."""
 
-from __future__ import annotations
-
 import pytest
 
 from tasks.config.params import load

@@ -1,7 +1,5 @@
 """Commands of README.md and the documentation exist, and those under a minute do as they say."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

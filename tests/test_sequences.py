@@ -1,7 +1,5 @@
 """Sequences say what a plain list of lists says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

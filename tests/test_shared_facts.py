@@ -1,7 +1,5 @@
 """What packages that do not import one another both say: the same, to the letter."""
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 import pytest

@@ -1,7 +1,5 @@
 """What the workflows do on GitHub that a test can try; `python -m tests.workflow_steps` runs all that can run here."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

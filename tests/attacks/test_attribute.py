@@ -1,7 +1,5 @@
 """Attackers find a planted attribute, find nothing where nothing is, and never see what they have to guess."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

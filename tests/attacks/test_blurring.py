@@ -1,7 +1,5 @@
 """The detector sees what is there to be seen, and nothing where nothing is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score

@@ -1,7 +1,5 @@
 """Attackers find what they must on data whose truth is known, equal slow code, and learn nothing from pure noise."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

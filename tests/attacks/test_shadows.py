@@ -1,7 +1,5 @@
 """Membership by shadow runs: worlds, signals against slow and obvious versions, known truths, what ε allows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Who recalls submissions: exact without noise, equal to dense algebra, nothing from pure noise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal

@@ -8,8 +8,6 @@ million ratings. `--scale 0.02` is a rehearsal, `--parts ease dpals` a selection
 docs/scale.md has results.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

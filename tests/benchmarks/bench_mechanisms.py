@@ -4,8 +4,6 @@
 process of its own, so that its peak memory is its own (input included).
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import subprocess

@@ -8,8 +8,6 @@ What is compared runs in turns, the first of each group being what the others re
 code to, public training, another library, and runs one after another.
 """
 
-from __future__ import annotations
-
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # as the train stage does

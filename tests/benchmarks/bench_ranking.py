@@ -4,8 +4,6 @@ Prints users per second of `top_k` (masking and top-20 of a dot-product scorer, 
 and `torch.topk` in the same process; best of several alternating rounds, so that other load hits both alike.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

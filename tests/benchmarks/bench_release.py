@@ -3,8 +3,6 @@
 python -m tests.benchmarks.bench_release [INTERACTIONS ...]
 """
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

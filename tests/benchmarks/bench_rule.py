@@ -6,8 +6,6 @@ row, δ = 1/(10 n), research noise, over runs with a split and a draw of noise e
 difference in the same unit. Without TABLE the rows are random.
 """
 
-from __future__ import annotations
-
 import sys
 from itertools import product
 from pathlib import Path

@@ -6,8 +6,6 @@ must not exceed: 20 s and 1 GB from the file to the data contracts (`convert` an
 `--rows 100000 --users 2000 --items 500` is a rehearsal.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -7,8 +7,6 @@ one or two seconds, and the first two more: `--epochs` says how long a unit is. 
 measured, too: two projects at once, each with `--jobs 1`, do twice the work of one and have nothing to share.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

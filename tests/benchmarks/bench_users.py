@@ -5,8 +5,6 @@ each row, δ = 10⁻⁵, research noise; mean and standard error over parts with
 mean of noisy popularity with the whole budget. Without RATINGS the rows are random.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

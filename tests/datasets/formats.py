@@ -1,7 +1,5 @@
 """What tests of formats share: conversion of small files, and refusals in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Replicas as tests make them: generated, and read by the format of the data set that they imitate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A web server on the loopback interface that serves one file and fails as it is told to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """Precision of an alignment: equal to a slow loop, and chance for anyone who cannot tell users apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

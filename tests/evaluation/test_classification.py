@@ -1,7 +1,5 @@
 """Scores equal scikit-learn's, controls are what no embedding gives, and unknown users take no part."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, precision_score

@@ -1,7 +1,5 @@
 """Interests predicted from embeddings: by what names, and on which splits."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Classification metrics equal scikit-learn's; ranking metrics stay in range and grow with the cut-off."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Rankings after every prefix equal a slow loop's, metrics scikit-learn's; equals are ranked without favour."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which of two systems is better: what intervals cover, and what they depend on."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Rankings equal the obvious slow ones, never show a seen item, and know no favourites among equals."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The error of predicted ratings is the mean of the distances, with predictions cut off at the ends of the scale."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

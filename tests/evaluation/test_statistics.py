@@ -1,7 +1,5 @@
 """Intervals cover as they say, corrections match the definition, ties are treated as documented."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a ranking is worth to each user, and counts of users that name no one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

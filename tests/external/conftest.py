@@ -1,7 +1,5 @@
 """`dprec audit` in the process of a test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess

@@ -1,7 +1,5 @@
 """False alarms of `dprec audit` over systems that leak nothing: `python -m tests.external.false_alarms`."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable
 from functools import partial

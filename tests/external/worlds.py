@@ -1,7 +1,5 @@
 """Made-up users and systems of which it is known what they leak. All data here are synthetic."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Disturb the small suite and count how it ends: `python -m tests.faults --help`."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import os

@@ -3,8 +3,6 @@
 DVC waits for nothing: `dvc repro` may end in words that name the run which began after it, too.
 """
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator

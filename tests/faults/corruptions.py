@@ -3,8 +3,6 @@
 The next run goes on as if nothing were wrong, or ends with one line; then the remedy is what the line names.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -3,8 +3,6 @@
 Mounting one needs root; without it nothing is tried.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 At a random time, or at the moment at which a stage begins.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The suite that is disturbed: the demo with two systems, one seed, one attacker; its audit and its pages."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
@@ -74,7 +72,7 @@ class Suite(conftest.Project):
         files = self.root.glob("data/provenance/**/*.json")
         return [str(file.relative_to(self.root)) for file in files if file.stat().st_mtime > moment]
 
-    def copy(self, to: Path) -> Suite:
+    def copy(self, to: Path) -> "Suite":
         """The same project in another, empty place."""
         shutil.rmtree(to, ignore_errors=True)
         to.mkdir(parents=True)

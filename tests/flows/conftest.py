@@ -1,7 +1,5 @@
 """A project small enough to run in a test: the shape of the real one, with stages that only write a line."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -4,8 +4,6 @@ FOLDER has a project with a suite `other`, and ratings.csv. Each step has a copy
 that has used polars can be forked.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

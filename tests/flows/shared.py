@@ -1,7 +1,5 @@
 """The tiny project with one stage of four units, which last until they are told to end."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Callable, Iterator

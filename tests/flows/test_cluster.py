@@ -1,7 +1,5 @@
 """Units on a Dask cluster: a scheduler and workers started by hand in clones of their own, and those of a run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 """Units of stages that a cluster works on, against a cluster that is made up: how stages hear of what became of
 them."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

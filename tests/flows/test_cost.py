@@ -1,7 +1,5 @@
 """`make clean` keeps what is dear; `make distclean` says what it costs, and asks."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

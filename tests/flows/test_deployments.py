@@ -1,7 +1,5 @@
 """Schedules on a Prefect server: deployments on work pools, reports over http, messages about failures."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """DVC's own experiments, as docs/running.md has them, on a small project."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """`dprec init`: own files become a data set, a protocol and a suite, and nothing is written where anything is wrong."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """What is committed may be older than the code and the parameters only where that is said, with a date and a reason."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from datetime import date

@@ -1,7 +1,5 @@
 """What the machines of a cluster share: what is put into a store comes back, or is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

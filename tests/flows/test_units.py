@@ -1,7 +1,5 @@
 """Units of a running stage on cores that are idle: who works on what, and what becomes of failures."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -4,8 +4,6 @@ python -m tests.fuzz --seconds 1200
 python -m tests.fuzz "custom, parquet" 4711
 """
 
-from __future__ import annotations
-
 import argparse
 import faulthandler
 import sys

@@ -1,7 +1,5 @@
 """One case: a sample with one file spoilt must load, or be refused in one line that names the file."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ways to spoil a file: bytes, fields, lines, all of it. Each is (content, random) -> content."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The files are those of the formats' own tests. All people in them are made up.
 """
 
-from __future__ import annotations
-
 import io
 import shutil
 import zipfile

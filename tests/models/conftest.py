@@ -1,7 +1,5 @@
 """Noise under a test's control."""
 
-from __future__ import annotations
-
 import pytest
 
 from tasks.models.base import Model

@@ -4,8 +4,6 @@ Every prefix gets a dense adjacency matrix of its own and goes alone through `to
 `tasks.models.sessions` but the parameters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

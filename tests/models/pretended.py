@@ -3,8 +3,6 @@
 Tensors say that they are on `meta`, the one device besides the CPU that torch accepts everywhere without hardware.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -31,7 +29,7 @@ class Elsewhere(Tensor):
     numbers: Tensor
 
     @staticmethod
-    def __new__(cls, numbers: Tensor) -> Elsewhere:
+    def __new__(cls, numbers: Tensor) -> "Elsewhere":
         made = Tensor._make_wrapper_subclass(
             cls,
             numbers.shape,

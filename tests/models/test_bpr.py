@@ -1,7 +1,5 @@
 """BPR's gradient, which is written out, and its step against those of autograd; its negatives one by one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """What a fit draws to hide something is what its ledger books: as often, and as large, release by release."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Shadow runs: models that are trained side by side are those trained alone, and folding in serves all users alike."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """What an attacker has without an embedding is just that: attributes as given, friends counted, and nothing at all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

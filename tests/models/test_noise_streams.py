@@ -4,8 +4,6 @@ Two releases with the same noise would show their difference without any. False 
 errors, twice in a billion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What a saved model has in which file: the one that may be released has nothing of a single user's record."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 Two fits of one seed share all of their noise by chance with a probability below 2^-60.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

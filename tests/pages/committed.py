@@ -1,7 +1,5 @@
 """Committed results and their drawn pages, read once."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from html import unescape

@@ -1,7 +1,5 @@
 """A browser, and the site of some committed suites."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Leakage: what is judged of attacks follows from their numbers, and pages show cells of committed tables."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages in a real browser: words, height, widths, accessibility, and what their script does."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """What all releases of a suite, or of several on the same data, spend together."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How many printed numbers count as measured and as reproduced, and what changed since a revision."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

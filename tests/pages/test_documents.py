@@ -1,7 +1,5 @@
 """The documentation as it lies in docs/: its pages, its links, and the library's docstrings."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Cards in the forms of others: all private systems of all suites, and a release, against the facts of both schemas."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

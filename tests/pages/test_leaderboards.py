@@ -1,7 +1,5 @@
 """Who is compared with whom, who is best at a level, and cards: facts of committed tables and of made-up rows."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

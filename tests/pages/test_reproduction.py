@@ -1,7 +1,5 @@
 """Reproduction: printed and ours are cells of comparison.csv, and disagreements follow from them and from runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

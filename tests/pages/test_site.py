@@ -1,7 +1,5 @@
 """The site: links, what pages may hold and ask for, and that their numbers are cells of committed tables."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Pages of suites: every number is a cell of a committed table, of one level, with its reasons and conditions."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

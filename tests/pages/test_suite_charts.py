@@ -1,7 +1,5 @@
 """Charts: where ε stands, what has a mark, and what a picture may not have."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

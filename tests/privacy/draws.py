@@ -3,8 +3,6 @@
 Python can hide a draw from any such reader; this one sees the ways that someone takes who means no harm.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

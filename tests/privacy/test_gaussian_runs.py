@@ -1,7 +1,5 @@
 """The bounds of Gaussian runs do not accuse Gaussian mechanisms, and find those that are louder than they say."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Names that other tools call (docs/architecture.md) stay, wherever their code is."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import pytest

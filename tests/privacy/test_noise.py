@@ -1,7 +1,5 @@
 """All private draws come through one door, which says what was drawn and follows the laws that it names."""
 
-from __future__ import annotations
-
 import math
 import re
 import sys

@@ -1,7 +1,5 @@
 """Posts with their words replaced: whose words are released, and that every draw goes through the door."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

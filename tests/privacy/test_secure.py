@@ -4,8 +4,6 @@ The generator's key is patched where a test needs the same numbers twice. Statis
 once in 10,000 keys.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """In how many steps one unit's guarantee bounds another: how far apart small data sets are, counted by brute force."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

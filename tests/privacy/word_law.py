@@ -1,7 +1,5 @@
 """The whole law of word substitution, made of the weights that it draws from."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Mult-VAE's split: users are held out whole, and nothing but what training users have is to be found."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small changes of a table, each a function that makes the changed one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

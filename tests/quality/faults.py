@@ -1,7 +1,5 @@
 """The rules of each contract, values that none of its columns may have, and what rows by themselves do not show."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Small tables that keep every contract, for tests to break."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +68,7 @@ class Held:
     def scan(self, table: str) -> pl.LazyFrame:
         return self.frames[f"{self.prefix}/{table}" if self.prefix else table].lazy()
 
-    def network(self, name: str) -> Held:
+    def network(self, name: str) -> "Held":
         return Held(self.schemas, self.frames, name)
 
 

@@ -1,7 +1,5 @@
 """The contract of alignments, made up: one fault breaks its rule alone."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """Rows are counted as a stream; the counts are those of going through the rows one by one."""
 
-from __future__ import annotations
-
 import math
 import re
 import tempfile

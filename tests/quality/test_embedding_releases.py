@@ -1,7 +1,5 @@
 """Released embeddings and their metrics: good ones pass; a fault breaks just its rule, which names the right rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The contract of metrics of predicted ratings, made up: amounts without an upper end next to what lists have."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """What a check leaves behind: a verdict, and data docs that need no network and believe no data."""
 
-from __future__ import annotations
-
 import re
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """A good table passes; a table broken in one way fails on a rule about that, which names the right rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

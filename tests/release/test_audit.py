@@ -1,7 +1,5 @@
 """Canaries share no pair, the shipped code passes, and planted mistakes do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """`dprec release` from files to lists: what it writes, what it reads, and what it refuses."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

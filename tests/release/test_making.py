@@ -1,7 +1,5 @@
 """All blocks together are one Gaussian release of the budget, and nothing but blocks depends on rows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One user moves either sum by no more than is proved, whoever it is, and rows that attain the bounds do."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

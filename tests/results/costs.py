@@ -1,7 +1,5 @@
 """docs/costs.csv: what each suite took, from its provenance in git. `python -m tests.results.costs` writes it."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Made-up results: a few rows, written and read back as those of a suite. No number here is a result."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

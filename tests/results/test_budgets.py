@@ -1,7 +1,5 @@
 """Budgets by level, audits of ledger lines, and tables that read back as they were written."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """What is committed follows from what is committed: verdicts and comparisons from tables, costs from provenance."""
 
-from __future__ import annotations
-
 import subprocess
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Known results give known verdicts on claims."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

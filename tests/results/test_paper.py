@@ -1,7 +1,5 @@
 """A paper.yaml that is wrong is refused in one line; rows are written out as loops, those of claims as tests."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Papers as data: every printed number has its column, and every reason says where its evidence is."""
 
-from __future__ import annotations
-
 import re
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Printed numbers with ours: `comparison.csv`, and the settings that a row of it is of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

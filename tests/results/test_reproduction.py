@@ -1,7 +1,5 @@
 """Rank disagreements of made-up methods with made-up print, and which reason covers each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

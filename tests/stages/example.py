@@ -1,7 +1,5 @@
 """A tiny project folder with made-up runs, as the stages before `collect` leave it. No number here is a result."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

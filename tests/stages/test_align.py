@@ -1,7 +1,5 @@
 """Stage `align`: what each way finds, that judging anchors reach none, and that an interrupted run ends as another."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import chdir
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The attack stage: what it writes, what it refuses, and that an interruption changes nothing."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from contextlib import chdir

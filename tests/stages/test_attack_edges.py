@@ -1,7 +1,5 @@
 """Stage `attack-edges`: what it writes follows from the models, worlds share no noise, and bad suites are refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

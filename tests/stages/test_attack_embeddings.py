@@ -1,7 +1,5 @@
 """The attack on embeddings: what it finds, that systems are compared pair by pair, and what it refuses."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import chdir
 from pathlib import Path

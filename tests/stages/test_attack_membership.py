@@ -1,7 +1,5 @@
 """Stage `attack-membership`: known truths on trained systems, what is kept, and a broken guarantee that ends it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

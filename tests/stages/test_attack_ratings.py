@@ -1,7 +1,5 @@
 """The attack on ratings: what it writes, what it looks at, and what it refuses."""
 
-from __future__ import annotations
-
 from contextlib import chdir
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stage `audit` on releases of networks: every mechanism at every budget that is read, once, and no other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The check stage: a verdict and docs for every contract, and a stop with one line when the data are not right."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Stage `check` on embeddings and on metrics of a suite that embeds users: good ones pass, bad ones stop in a line."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

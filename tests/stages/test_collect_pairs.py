@@ -1,7 +1,5 @@
 """What is collected of users: differences between the systems that are compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

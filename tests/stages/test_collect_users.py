@@ -1,7 +1,5 @@
 """What is collected of users: distributions over them, from released lists and held-out items."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

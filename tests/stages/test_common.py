@@ -1,7 +1,5 @@
 """Outputs are whole or not there, digests see content alone, and errors are one line."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

@@ -1,7 +1,5 @@
 """`counts` of a suite: all data of which its own are a part, counted against what the paper prints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Stage `embed`: users' attributes as word vectors, with a record of where every word's vector is from."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

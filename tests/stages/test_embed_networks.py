@@ -1,7 +1,5 @@
 """Stage `embed-networks`: whose vectors it writes, what they follow from, what they cost, and what is refused."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Users who were not trained on: nothing of theirs reaches a model, and their lists are made of what is folded in."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

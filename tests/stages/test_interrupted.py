@@ -3,8 +3,6 @@
 The stages that train, attack, download, preprocess and perturb have theirs in their own test modules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Keys of what is kept: whatever decides a result, once it is another, names another folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module

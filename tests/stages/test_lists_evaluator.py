@@ -1,7 +1,5 @@
 """Lists of all users: what they are worth to those with the least data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

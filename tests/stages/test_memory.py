@@ -1,7 +1,5 @@
 """Freed memory is kept by stages."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Embeddings as they are read, and which networks are embedded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

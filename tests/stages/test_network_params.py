@@ -1,7 +1,5 @@
 """Entries of params.yaml about networks: what no key says alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

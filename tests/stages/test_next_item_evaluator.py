@@ -1,7 +1,5 @@
 """Next items are validated and tested on users that are kept apart, from prefixes alone, and end as the tables say."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any
@@ -58,7 +56,9 @@ class Last(tiny.Untrained, NextItemRecommender):
 class Counts(tiny.Untrained, Recommender):
     """Scores items by how often training had them."""
 
-    def fit(self, data: TrainingData, *, rng: np.random.Generator | None = None, progress: Progress = SILENT) -> Counts:
+    def fit(
+        self, data: TrainingData, *, rng: np.random.Generator | None = None, progress: Progress = SILENT
+    ) -> "Counts":
         del rng, progress
         self.counts = torch.from_numpy(np.bincount(data.items, minlength=N_ITEMS).astype(np.float32))
         return self

@@ -1,7 +1,5 @@
 """Ratings are tested fold by fold, validated on published ones, and end as the tables of their contracts say."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every name that params.yaml may use for a plug-in leads to one, and a stage loads those alone that it was told."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from functools import cache

@@ -1,7 +1,5 @@
 """Stages `collect` and `report`: what they write, and when they refuse."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

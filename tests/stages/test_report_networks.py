@@ -1,7 +1,5 @@
 """Stage `collect` of suites that embed users: what it reads of a pair of networks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Suites of next items and of ratings, from training to the report: results are what the stages wrote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """States that an unfinished unit keeps: one that is damaged is discarded, and work goes on from the one before."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Units of work: finished ones are believed only while they agree with their manifest, unfinished ones go on from what
 they kept, and several processes share them without harm."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

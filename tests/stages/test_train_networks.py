@@ -1,7 +1,5 @@
 """Stage `train` of suites that embed users: each way to embed, what it follows from, what it costs, what is refused."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A workspace of one tiny data set for stage tests: params.yaml, and processed data that passed their check."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

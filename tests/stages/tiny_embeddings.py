@@ -4,8 +4,6 @@
 `tiny-noise` random ones, and `tiny-joint` those, but nearly the same for both accounts of a person.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 posts.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

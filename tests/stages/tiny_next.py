@@ -1,7 +1,5 @@
 """A workspace of one tiny suite of next items whose systems aggregate a graph, and that is attacked on its edges."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ Person i of the first 60 has an account in each network: user `anchors[i]`. The 
 one's turned, with noise; bits of the attributes are the same but for a few.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A workspace of one tiny suite of ratings in folds, some of them sensitive, with friends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

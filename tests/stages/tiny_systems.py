@@ -4,8 +4,6 @@ The networks are those of `tiny_networks`, with labels for most users of `left`.
 writes, the tests let that stage write, or make up with `aligned`.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Who is recognised, among how many, and how sure the attacker was."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

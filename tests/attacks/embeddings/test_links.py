@@ -1,7 +1,5 @@
 """Links are stolen where the embedding has them and not elsewhere; rates and intervals are what they should be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score

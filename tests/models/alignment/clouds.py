@@ -1,7 +1,5 @@
 """Embeddings of two networks whose right map is known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The adversarial start: finds noise-free rotations, is the same however often interrupted, stays near orthogonal."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Alignment as a whole, from no anchors, from some, and from what cannot be aligned."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

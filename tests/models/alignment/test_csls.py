@@ -1,7 +1,5 @@
 """CSLS and mutual nearest neighbours: equal to slow loops, blind to ids, and sound for networks of any size."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

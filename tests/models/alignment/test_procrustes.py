@@ -1,7 +1,5 @@
 """Procrustes: exact where an exact map exists, the oracle's answer elsewhere, orthogonal always."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes

@@ -4,8 +4,6 @@
 audit on the copy, and writes docs/planted.csv. The text files next to this one hold them; `mutation.read` says how.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.privacy.planted.mutation import Mutation, read

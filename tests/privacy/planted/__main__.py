@@ -1,7 +1,5 @@
 """`python -m tests.privacy.planted [NAME ...]`: see the package. Names choose some bugs, and write no table."""
 
-from __future__ import annotations
-
 import sys
 
 from tests.privacy.planted import MUTATIONS

@@ -1,7 +1,5 @@
 """What a planted bug is, and how it is put into a copy of the source."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Puts planted bugs into copies of the source, one at a time, and sees which tests and audits notice."""
 
-from __future__ import annotations
-
 import compileall
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """docs/planted.csv: which bug was noticed by what."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

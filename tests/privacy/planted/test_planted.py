@@ -1,7 +1,5 @@
 """The gallery of planted bugs stays what it says: every bug still applies, and names tests and audits that exist."""
 
-from __future__ import annotations
-
 import ast
 import csv
 
