@@ -90,18 +90,6 @@ def test_every_column_that_is_named_arrives(folder: Path) -> None:
     assert gender.bounds == "public"
 
 
-def test_parquet_gives_the_same_tables_as_text(folder: Path) -> None:
-    expected = converted(folder)
-    tables = {name: expected.scan(name).collect() for name in expected.schema.tables}
-    for name in FILES:
-        pl.read_csv(folder / f"{name}.csv").write_parquet(folder / f"{name}.parquet")
-        (folder / f"{name}.csv").unlink()
-    actual = converted(folder, separator=None)
-    assert actual.schema == expected.schema
-    for name, table in tables.items():
-        assert actual.scan(name).collect().equals(table)
-
-
 def test_ids_are_text_in_all_tables_as_soon_as_one_is(folder: Path) -> None:
     with (folder / "social.csv").open("a") as file:
         file.write("007,8,trusts\n")

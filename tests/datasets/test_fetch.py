@@ -51,23 +51,21 @@ def refused(file: RemoteFile, root: Path, match: str, mirror: str | None = None,
     assert "\n" not in str(caught.value)
 
 
-def test_the_official_file_arrives_whole_and_the_download_is_tidied_away(tmp_path: Path) -> None:
-    with serve(CONTENT) as (server, handler):
+@pytest.mark.parametrize(
+    ("faults", "ranges"),
+    [
+        ([], []),
+        ([50, 503, 50], ["bytes=150000-", "bytes=150000-", "bytes=225000-"]),  # goes on where it stopped
+        ([50, "whole"], ["bytes=150000-"]),  # starts over where the server knows no ranges
+    ],
+)
+def test_the_official_file_arrives_whole_and_the_download_is_tidied_away(
+    tmp_path: Path, faults: list[int | str], ranges: list[str]
+) -> None:
+    with serve(CONTENT, *faults) as (server, handler):
         assert get(published(server), tmp_path) == CONTENT
-    assert handler.ranges == [None]
+    assert handler.ranges == [None, *ranges]
     assert left(tmp_path) == []
-
-
-def test_a_cut_answer_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    with serve(CONTENT, 50, 503, 50) as (server, handler):
-        assert get(published(server), tmp_path) == CONTENT
-    assert handler.ranges == [None, "bytes=150000-", "bytes=150000-", "bytes=225000-"]
-
-
-def test_a_server_without_ranges_starts_over(tmp_path: Path) -> None:
-    with serve(CONTENT, 50, "whole") as (server, handler):
-        assert get(published(server), tmp_path) == CONTENT
-    assert handler.ranges == [None, "bytes=150000-"]
 
 
 def test_what_an_interrupted_run_received_is_kept_for_the_next(tmp_path: Path) -> None:

@@ -153,17 +153,6 @@ def test_the_real_files_of_100k(mirror: Path, tmp_path: Path) -> None:
     assert items.row(542, named=True)["title"] == "Misérables, Les (1995)"
 
 
-def test_a_placed_copy_of_other_content_is_refused(mirror: Path, tmp_path: Path) -> None:
-    placed = tmp_path / "placed" / ML_100K.SOURCE.files[0].name
-    placed.parent.mkdir()
-    with zipfile.ZipFile(mirror / ML_100K.SOURCE.files[0].mirror_path) as real, zipfile.ZipFile(placed, "w") as other:
-        for name in ML_100K.members:
-            content = real.read(name)
-            other.writestr(name, content[:-1] if name.endswith("u.user") else content)
-    with pytest.raises(DataError, match=r"placed/ml-100k.zip: member 'ml-100k/u.user' has SHA-256"):
-        formats.obtained(ML_100K, tmp_path)
-
-
 def test_the_real_files_of_1m(mirror: Path, tmp_path: Path) -> None:
     folder = formats.obtained(ML_1M, tmp_path, mirror, ArchiveOptions(archive="no-timestamps"))
     assert "without their time stamps" in (folder / "NOTE").read_text()

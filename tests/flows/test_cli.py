@@ -99,24 +99,12 @@ def test_an_interrupted_run_leaves_nothing_behind_and_the_next_completes(
     assert finished.ran() == ["train@a"]
 
 
-def test_of_two_runs_at_once_the_second_is_refused_in_one_line(finished: Project, address: str) -> None:
-    finished.write("code/a.py", "# changed\n")
-    finished.write("slow.train@a", "300")
-    running = finished.start("run", "demo", PREFECT_API_URL=address)
-    wait_for(finished.root / "started.train@a")
-    second = finished.dprec("run", "demo")
-    assert second.returncode == 1
-    assert second.stderr.startswith(f"dprec: another run holds this project (suite demo, process {running.pid}, since ")
-    assert second.stderr.count("\n") == 1
-    os.killpg(running.pid, signal.SIGINT)
-    running.communicate(timeout=300)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["run", "nope"], "suites: there is no 'nope'; known: demo"),
         (["check", "nope"], "suites: there is no 'nope'; known: demo"),
+        (["run", "demo", "--store", "s"], "--store is for --cluster; `dprec run demo` alone works in this folder"),
         (["report", "demo"], "data/results/demo: no results; collect them with `dprec run demo`. There are: none"),
     ],
 )
@@ -216,13 +204,6 @@ def test_paths_count_from_where_a_command_is_given(finished: Project, monkeypatc
         result = CliRunner().invoke(app, arguments, env=finished.environment)
         assert result.exit_code == 0, result.output
     assert (called["out"], called["store"]) == (here / "../pages", str(here / "s"))
-
-
-def test_a_store_without_a_cluster_is_refused(finished: Project) -> None:
-    """Nothing would be written there."""
-    refused = finished.dprec("run", "demo", "--store", "s")
-    assert refused.returncode == 1
-    assert refused.stderr == "dprec: --store is for --cluster; `dprec run demo` alone works in this folder\n"
 
 
 def test_audits_run_by_themselves_and_end_with_a_table() -> None:

@@ -1,8 +1,9 @@
 """The door to DVC: owners that are gone hold nothing, others are waited for, and `dvc repro` gives the same."""
 
+import csv
+import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -177,27 +178,6 @@ def test_dvc_repro_and_a_run_beside_each_other_end_well(changed: Project, addres
     assert changed.call("dvc", "status").stdout == "Data and pipelines are up to date.\n"
 
 
-@pytest.mark.parametrize("runner", ["dprec", "/bin/sh", "/bin/bash"])
-def test_stages_end_with_the_command_that_started_them(changed: Project, address: str, runner: str) -> None:
-    """Also where it is killed, which nothing can catch; and DVC with any shell, some of which wait for the stage."""
-    program = "from tasks.stages.parent import end_with_parent\nend_with_parent()\n"
-    changed.write("stage.py", program + (changed.root / "stage.py").read_text())
-    changed.write("slow.download@demo", "300")
-    if runner == "dprec":
-        running = changed.start("run", "demo", PREFECT_API_URL=address)
-    else:
-        running = subprocess.Popen(
-            [sys.executable, "-m", "dvc", "repro", "-q"],
-            cwd=changed.root,
-            env=changed.environment | {"SHELL": runner},
-            text=True,
-        )
-    wait_for(changed.root / "started.download@demo")
-    running.send_signal(signal.SIGKILL)
-    running.wait()
-    assert not changed.left(60.0)
-
-
 def test_dvc_repro_gives_what_calling_dvc_gives(
     inside: Project, finished_template: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,3 +205,22 @@ def test_dvc_repro_gives_what_calling_dvc_gives(
     said = inside.call(sys.executable, "-c", without).stdout
     assert "cannot import name '_can_hash'" in said
     assert said.rstrip().endswith("[]")
+
+
+@pytest.mark.slow
+def test_an_experiment_changes_a_parameter_runs_what_that_touches_and_can_be_taken_back(project: Project) -> None:
+    assert project.dvc("repro", "-q", "report@demo") == 0
+    for command in ("add -A", "commit -qm first"):
+        assert project.call("git", *command.split()).returncode == 0
+    project.ran()
+    done = project.call("dvc", "exp", "run", "-n", "other", "-S", "suites/demo/params.yaml:title=Other", "report@demo")
+    assert done.returncode == 0, done.stderr
+    assert project.ran() == ["report@demo"]
+    text = project.call("dvc", "exp", "show", "--csv", "--drop", "^(?!Experiment$|rev$|.*title)").stdout
+    rows = list(csv.DictReader(io.StringIO(text)))
+    titles = {row["Experiment"] or row["rev"]: row["title"] for row in rows}
+    assert titles.pop("workspace") == titles.pop("other") == "Other"
+    assert list(titles.values()) == ["Demo on synthetic data"]  # of the commit
+    assert project.call("dvc", "exp", "remove", "other").returncode == 0
+    assert project.call("git", "checkout", ".").returncode == 0
+    assert project.dvc("status", "-q") == 0

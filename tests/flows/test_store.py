@@ -1,6 +1,7 @@
 """What the machines of a cluster share: what is put into a store comes back, or is refused."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -130,17 +131,26 @@ def test_a_store_on_s3_has_a_bucket_and_gives_back_what_was_put_there(s3: Any, t
 
 
 @pytest.mark.slow
-def test_a_second_clone_runs_nothing_of_what_a_remote_on_s3_has(s3: Any, finished: Project, tmp_path: Path) -> None:
-    pytest.importorskip("dvc_s3")
-    remote = ["remote", "add", "--local", "--default", "store", "s3://there/dprec"]
-    target = "report@demo"
+@pytest.mark.parametrize("where", ["folder", "s3"])
+def test_a_second_clone_runs_nothing_of_what_a_remote_has(
+    where: str, finished: Project, tmp_path: Path, address: str, request: pytest.FixtureRequest
+) -> None:
+    storage = str(tmp_path / "storage")
+    if where == "s3":
+        pytest.importorskip("dvc_s3")
+        request.getfixturevalue("s3")
+        storage = "s3://there/dprec"
     finished.call("git", "add", "-A")
     finished.call("git", "commit", "-q", "-m", "locks")
     second = Project(tmp_path / "second")
     finished.call("git", "clone", "-q", ".", str(second.root))
     for project, command in ((finished, "push"), (second, "pull")):
-        assert project.dvc(*remote) == 0
-        assert project.dvc(command, "--quiet", "--with-deps", target) == 0
-    assert s3.find("there/dprec")
-    assert second.dprec("check", "demo").stdout.startswith(f"{target}: 0 of 4 stages to run")
+        assert project.dvc("remote", "add", "--local", "--default", "store", storage) == 0
+        assert not (second.root / "data/reports").exists()
+        assert project.dvc(command, "--quiet", "--with-deps", "report@demo") == 0
+    assert (second.root / "data/reports/demo/index.html").read_text() == "report@demo"
+    assert "up to date" in second.call(sys.executable, "-m", "dvc", "repro").stdout
+    result = second.run("demo", PREFECT_API_URL=address)
+    assert result.returncode == 0
+    assert all(line.endswith("cached") for line in result.stdout.splitlines()[:-1])
     assert second.ran() == []

@@ -171,9 +171,3 @@ def test_a_user_who_has_everything_is_refused(name):
     data = TrainingData(2, 2, users, items, np.zeros((2, 1), np.float32), attributes(2))
     with pytest.raises(DataError, match="user 0 has all 2 items"):
         make(name).fit(data, rng=np.random.default_rng(0))
-
-
-def test_noisy_popularity_accounts_for_its_whole_budget():
-    entry = make("dp-popularity").ledger()[0]
-    assert entry.accounted_epsilon == pytest.approx(1.0)
-    assert entry.accounted_delta == 0

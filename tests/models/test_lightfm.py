@@ -9,7 +9,6 @@ import torch
 from tasks.errors import ConfigurationError
 from tasks.models.ranking.lightfm import LightFM, LightFMConfig
 from tasks.training_data import TrainingData
-from tests.models.contract import Stretch
 
 N_USERS, N_ITEMS, N_COLUMNS, WIDTH = 20, 30, 4, 3
 CONFIG = {
@@ -119,18 +118,6 @@ def test_only_metadata_tells_what_a_user_without_interactions_likes(metadata):
     actual = np.take_along_axis(likes[50:], best.numpy(), 1).mean()
     # Without metadata the vectors are as they were drawn, alike for all, so that half of the items would be found.
     assert actual == 1.0 if metadata else actual < 0.8
-
-
-def test_adagrad_goes_on_from_a_checkpoint_with_the_sums_it_had():
-    kept = Stretch(2)
-    unbroken = make(epochs=5).fit(data(), rng=np.random.default_rng(3))
-    make(epochs=5).fit(data(), rng=np.random.default_rng(3), progress=kept)
-    sums = [tensor for name, tensor in kept.state[0].items() if name.endswith(".sum")]
-    assert [tensor.shape for tensor in sums] == [(N_USERS, WIDTH), (N_ITEMS, WIDTH + 1), (N_COLUMNS, WIDTH)]
-    assert all((tensor >= 1).all() and tensor.max() > 1 for tensor in sums)
-    resumed = make(epochs=5).fit(data(), rng=np.random.default_rng(99), progress=Stretch(99, kept.state))
-    everyone = np.arange(N_USERS, dtype=np.int32)
-    assert torch.equal(resumed.score(everyone), unbroken.score(everyone))
 
 
 @pytest.mark.parametrize("features", [None, np.zeros((N_USERS, 0), np.float32)])

@@ -32,4 +32,5 @@ def test_the_budget_is_spent_once() -> None:
     (draw,) = [item for item in draws if item.release == "item counts"]
     assert draw.shape == (N_ITEMS,)
     assert draw.scale == pytest.approx(1 / -math.expm1(-0.5 / 7))
-    assert model.ledger()[0].accounted_epsilon == pytest.approx(0.5)
+    (entry,) = model.ledger()
+    assert (entry.accounted_epsilon, entry.accounted_delta) == (pytest.approx(0.5), 0)

@@ -279,3 +279,31 @@ def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initia
     align.main("tiny")
     record = collect_parts.alignment("tiny", load(), 60)
     assert (record.embeddings, record.attributes, record.matches_columns) == ("", "processed", knows)
+
+
+CYCLE = {
+    "cycle": {
+        "epochs": 2, "iterations": 5, "discriminator_steps": 1, "batch_size": 8, "learning_rate": 0.1, "hidden": [8, 8],
+        "initial": "identity", "coder": {"width": 9, "steps": 20, "batch_size": 8, "learning_rate": 0.01},
+    }
+}  # fmt: skip
+
+
+def test_the_authors_aligner_is_a_way_and_goes_on_where_it_stopped() -> None:
+    tiny.parameters(Path(), {"ways": ["adversarial", "cycle"], "anchors": "cycle", "config": tiny.CONFIG | CYCLE})
+    align.main("tiny")
+    unbroken, history = digest(*RESULTS), read_json(SAID / "history.json")["base"]["0"]
+    assert len(history["cycle"]["epochs"]["criteria"]) == 2
+    assert (
+        contracts.read(SAID / "metrics.parquet", contracts.METRICS)
+        .filter(metric="alignment/cycle/precision", k=1)
+        .height
+        == 2
+    )
+    check.main("aligned/tiny")
+    assert read_json(QUALITY / "aligned" / "tiny.json")["success"]
+    shutil.rmtree(ALIGNED)
+    shutil.rmtree(CHECKPOINTS)
+    interrupted(lambda: align.main("tiny"), Progress, "write", 5)  # three epochs of the other start, and one of this
+    align.main("tiny")
+    assert digest(*RESULTS) == unbroken

@@ -74,10 +74,6 @@ def test_an_archive_with_other_content_or_a_path_outside_leaves_nothing(workspac
 
 def test_a_full_disk_leaves_nothing(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPREC_MIRROR", str(mirror))
-    with monkeypatch.context() as patch:
-        usage = shutil.disk_usage(mirror)._replace(free=1000)
-        patch.setattr(shutil, "disk_usage", lambda _: usage)
-        refused("ml-100k.zip: unpacking needs 2,245,326 bytes, 1,000 are free")
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "data/raw/ml-100k/u.data")
@@ -86,8 +82,3 @@ def test_a_full_disk_leaves_nothing(mirror: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(OSError, match="No space left"):
         download.main("ml-100k")
     assert list(RAW.rglob("*")) == []
-
-
-def test_a_mirror_that_is_not_there_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPREC_MIRROR", "/nowhere")
-    refused(r"DPREC_MIRROR=/nowhere: there is no such folder \(looked for /nowhere/ml-100k/ml-100k.zip\)")

@@ -108,23 +108,6 @@ def test_a_release_costs_what_was_spent_on_the_kinds_that_are_read(reads: list[s
     }
 
 
-def test_a_release_that_others_join_costs_what_it_says_then() -> None:
-    """Of a finished network, too: its own tables stay as they are."""
-    entry = tiny.without(tiny.EMBEDDINGS, "private", seeds=[0])
-    alone = {"embeddings": entry, "aligned": {}, "experiments": {}}
-    tiny.parameters(perturbed={"published": tiny.PUBLISHED | {"seeds": [0], "sweep": {}}}, **alone)
-    tiny.release()
-    embed_networks.main("private")
-    before, first = ledger("private")["base", 0, "left"], {place.stat().st_mtime_ns for place in units("private")}
-    tiny.parameters(**alone)
-    tiny.release()
-    embed_networks.main("private")
-    released = [record for record in read_json(PERTURBED / "published" / "ledger.json") if record["seed"] == 0]
-    assert sorted(map(str, read_json(EMBEDDINGS / "private" / "ledger.json"))) == sorted(map(str, released))
-    assert ledger("private")["base", 0, "left"] != before
-    assert first < {place.stat().st_mtime_ns for place in units("private")}, "it was not embedded again"
-
-
 def test_a_model_costs_only_the_kinds_that_it_makes_use_of() -> None:
     """Whatever it is shown: walks go along friendships alone."""
     tiny.release()
@@ -143,6 +126,10 @@ def test_processed_data_cost_an_entry_without_a_budget_for_each_kind_that_is_rea
         assert {LedgerEntry.model_validate(entry).accounted_epsilon for entry in entries} == {None}
     assert {tuple(record["protects"] for record in of) for of in ledger("walks").values()} == {("edge",)}
     assert len(ledger("walks")) == 4
+
+
+def no_vectors_of_words() -> None:
+    tiny.parameters(embeddings=tiny.without(tiny.EMBEDDINGS, "raw", text=None), aligned={}, experiments={})
 
 
 def no_friendships() -> None:
@@ -166,6 +153,7 @@ def test_a_network_without_friendships_is_left_out() -> None:
     [
         ("raw", lambda: tiny.passed("processed", "tiny", success=False), "processed/tiny.json: .* failed their check"),
         ("private", lambda: tiny.passed("perturbed", "published", success=False), "published.json: .* failed their"),
+        ("raw", no_vectors_of_words, "vectors of their words"),
         ("raw", no_friendships, "no network with friendships, so there is no one to embed"),
         ("raw", lambda: (PROCESSED / "tiny/left/posts.parquet").unlink(), "left/posts.parquet: no such table"),
         ("raw", lambda: (PROCESSED / "tiny/left/users.parquet").unlink(), "left/users.parquet: no such table"),
@@ -180,10 +168,3 @@ def test_what_cannot_be_embedded_is_refused_in_one_line(name: str, change: Calla
         embed_networks.main(name)
     assert "\n" not in str(refusal.value)
     assert not (EMBEDDINGS / name).exists()
-
-
-def test_posts_without_vectors_of_their_words_are_refused() -> None:
-    tiny.parameters(embeddings=tiny.without(tiny.EMBEDDINGS, "raw", text=None), aligned={}, experiments={})
-    with pytest.raises(DataError, match="vectors of their words") as refusal:
-        embed_networks.main("raw")
-    assert "\n" not in str(refusal.value)

@@ -52,26 +52,15 @@ def test_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         require_passed("processed", "tiny")
 
 
-def test_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_collect_and_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     example.build(tmp_path, suite="demo", synthetic=True)
     monkeypatch.chdir(tmp_path)
     collect.main("demo")
     report.main("demo")
     undisturbed = digest(REPORTS, RESULTS)
-    for nth in (1, 2, 3):
-        interrupted(lambda: report.main("demo"), pl.DataFrame, "write_csv", nth)
+    for stage, nth in ((collect, 1), (collect, 2), (report, 1), (report, 2), (report, 3)):
+        interrupted(lambda stage=stage: stage.main("demo"), pl.DataFrame, "write_csv", nth)
         assert digest(REPORTS, RESULTS) == undisturbed, "what was there before is still there, whole"
         assert not leftovers()
     report.main("demo")
     assert digest(REPORTS, RESULTS) == undisturbed
-
-
-def test_collect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    example.build(tmp_path, suite="demo", synthetic=True)
-    monkeypatch.chdir(tmp_path)
-    collect.main("demo")
-    undisturbed = digest(RESULTS)
-    for nth in (1, 2):
-        interrupted(lambda: collect.main("demo"), pl.DataFrame, "write_csv", nth)
-        assert digest(RESULTS) == undisturbed, "what was there before is still there, whole"
-        assert not leftovers()
