@@ -337,7 +337,6 @@ def test_an_attacker_makes_the_attacks_of_the_suites_that_name_it_stale(
     tree = reread(root, source, "tasks.attacks")
     assert moved(before, code.fingerprints(params, tree)) == set()
     demo = params.suites["demo"]
-    assert demo.attack is not None
     with_toy = demo.attack.model_copy(update={"attackers": [*demo.attack.attackers, "toy"]})
     suites = params.suites | {"demo": demo.model_copy(update={"attack": with_toy})}
     actual = moved(before, code.fingerprints(params.model_copy(update={"suites": suites}), tree))

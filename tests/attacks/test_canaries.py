@@ -95,8 +95,6 @@ def test_only_those_who_are_in_have_interactions_and_real_users_keep_theirs() ->
         assert np.array_equal(both.items[len(data.items) :][added == user], made_up.items[user])
     assert (both.attributes["gender"][N_USERS:] == -1).all()
     turned = Canaries(made_up.items, ~made_up.included)
-    assert both.features is not None
-    assert data.features is not None
     assert np.array_equal(both.features, insert(data, turned, np.random.default_rng(2)).features)
     assert set(map(tuple, both.features[N_USERS:].tolist())) <= set(map(tuple, data.features.tolist()))
 
@@ -161,7 +159,6 @@ def test_canaries_rate_as_high_as_anybody() -> None:
     rated = replace(data, ratings=np.random.default_rng(0).integers(1, 6, len(data.items)).astype(np.float32))
     made_up = draw(rated, 6, 2, np.random.default_rng(0))
     ratings = insert(rated, made_up, np.random.default_rng(1))
-    assert ratings.ratings is not None
     assert set(ratings.ratings[ratings.users >= data.n_users]) == {5.0}
     assert set(made_up.rows(N_ITEMS).unique().tolist()) == {0.0, 5.0}
 

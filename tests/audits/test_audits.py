@@ -42,7 +42,6 @@ def fewer(name: str) -> dict[str, int]:
 def said(bound: Audit, samples: Samples) -> str:
     """The verdict on what the ledger of a sound model accounts for."""
     accounted = samples.entry.accounted_epsilon
-    assert accounted is not None
     return verdict(bound.epsilon, accounted, accounted)
 
 
@@ -71,7 +70,6 @@ def test_published_claims_are_refuted_by_the_shipped_models(name: str) -> None:
 def test_a_co_rater_refutes_the_line_of_sums_unless_the_noise_is_made_for_colluders(budget: dict[str, Any]) -> None:
     """What one knows of the noise protects from everyone else alone."""
     towards_sums = auditor("privsr-rigorous")(1, 4).entry.accounted_epsilon
-    assert towards_sums is not None
     recorded = record("privsr-rigorous/co-raters", CONFIDENCE, 1, **budget)
     assert (of_record(recorded), recorded["observer"]) == ("consistent", "co-raters")
     assert (recorded["audited_epsilon"] > towards_sums) == (not budget)

@@ -178,7 +178,6 @@ def comparisons(data: TrainingData) -> Iterator[Steps]:
     }
     graph = {"dimension": 100, "user_dimension": 50, "steps": 1, "clip": 0.4, "delta": 1e-6, "accounting": "published"}
     quiet = ready("dipsgnn", data, **graph, epsilon=None)
-    assert data.sequences is not None
     batch = data.sequences.take(np.arange(4))
     ends = np.flatnonzero(batch.has_next)
     prefixes = [
@@ -220,7 +219,6 @@ def ready(name: str, data: TrainingData, **config: Any) -> Any:
     """A model that has trained for an epoch, which is the warm-up."""
     cls = model_class(name)
     model = cls(cls.Config.model_validate(EPOCH | config)).fit(data, rng=np.random.default_rng(0))
-    assert isinstance(model, EpochModel)
     model.network.train()
     return model
 

@@ -134,7 +134,6 @@ def test_every_field_of_20m_arrives(folders: dict[str, Path]) -> None:
     schema = tables.schema
     assert (schema.tables, schema.features, schema.time) == (("interactions", "items"), (), "seconds")
     assert schema.unique_pairs
-    assert schema.scale is not None
     assert schema.scale.levels == (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5)
 
 

@@ -58,7 +58,6 @@ def test_links_that_attributes_explain_are_no_leak(tmp_path: Path) -> None:
     shown = only(vectors, edges)
     assert shown.state == "shown"
     (friendly,) = [control for control in shown.attacks[0].controls if control.name == "AUC, number of friends"]
-    assert friendly.low is not None
     assert friendly.low < 0.5  # all are alike in that
     assert only(vectors, edges, users=tmp_path / "users.csv").state == "not shown"
 

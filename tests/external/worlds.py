@@ -112,7 +112,6 @@ def one_list(made: World) -> NDArray[np.int64]:
 
 def charts(made: World) -> NDArray[np.int64]:
     """A public chart for each cluster of users: what most of them have, trained on or not; nothing is trained."""
-    assert made.cluster is not None
     has = made.trained | made.public
     return best(np.array([has[made.cluster == of].sum(axis=0) for of in range(6)])[made.cluster])
 

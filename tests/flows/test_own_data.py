@@ -80,11 +80,9 @@ def test_own_files_become_a_suite_that_reads_them(shop: Path) -> None:
     obtain(shop / "raw", Places(None, shop, shop), options)
     read = ReadOptions.model_validate(dataset.read)
     assert (read.interactions.timestamp, read.time) == ("when", "iso")
-    assert read.rating_scale is not None
     assert read.rating_scale.model_dump() == {"low": 0.5, "high": 2.5, "step": 0.5}
     convert(shop / "raw", shop / "tables", read)
     assert read_raw(shop / "tables").scan("users").collect().height == 40
-    assert read.users is not None
     assert {feature.name: (feature.kind, feature.sensitive) for feature in read.users.features} == {
         "age": ("numeric", False),
         "plan": ("categorical", True),
@@ -96,7 +94,6 @@ def test_what_is_read_off_the_data_is_not_written_as_known() -> None:
     """Bounds and categories in the parameters count as known without the data; the ledger then names no leak."""
     begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)
     users = ReadOptions.model_validate(params.load().datasets["shop"].read).users
-    assert users is not None
     assert {(each.low, each.high, each.categories) for each in users.features} == {(None, None, None)}
 
 
@@ -257,7 +254,6 @@ def test_what_a_terminal_obeys_is_shown_and_not_sent() -> None:
     assert all(line.isprintable() for line in taken)
     assert "pl\\x1b]0;owned\\x07an (categorical, as pl_0_owned_an)" in taken[-1]
     read = ReadOptions.model_validate(params.load().datasets["shop"].read)
-    assert read.users is not None
     assert [feature.column for feature in read.users.features] == ["age", "pl\x1b]0;owned\x07an"]
 
 

@@ -84,8 +84,6 @@ def test_a_server_that_dies_ends_the_run_and_none_outlives_a_killed_parent(prefe
         parent = subprocess.Popen(
             [sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=PIPE, stderr=PIPE, text=True
         )
-        assert parent.stdout is not None
-        assert parent.stderr is not None
         address, _, word = parent.stdout.readline().strip().partition(" ")
         assert parent.stdout.readline() == "200\n"
         port = int(address.rpartition(":")[2].partition("/")[0])

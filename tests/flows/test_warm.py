@@ -75,7 +75,6 @@ def test_a_fork_server_that_was_killed_is_said_so(monkeypatch: pytest.MonkeyPatc
         if line.startswith("hello"):
             (stage,) = processes._running
             fork_server = psutil.Process(stage.pid).parent()
-            assert fork_server is not None
             fork_server.kill()
 
     with pytest.raises(StageFailed, match="killed by SIGKILL"):
@@ -138,7 +137,6 @@ def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None
         text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
-    assert run.stdout is not None
     left = [psutil.Process(int(pid)) for pid in run.stdout.readline().split()]
     assert len(left) == 2
     run.kill()

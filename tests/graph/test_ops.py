@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.graph import ops
+from tasks.graph import attention, ops
 
 
 @pytest.fixture(params=["dgl", "torch"])
@@ -74,3 +74,121 @@ def test_a_sum_of_constant_weights_equals_a_loop_in_value_and_gradient(seed):
             gradient[block.sources[edge]] += weights[edge] * outer[centre]
     torch.testing.assert_close(out.detach(), expected)
     torch.testing.assert_close(messages.grad, gradient)
+
+
+def inputs(n_centres: int, dtype: torch.dtype = torch.float64) -> list[torch.Tensor]:
+    """Rows of sources, rows of centres, the weight, messages of another width than the rows."""
+    generator = torch.Generator().manual_seed(n_centres)
+    shapes = (18, 5), (n_centres, 5), (5,), (18, 3)
+    return [torch.randn(shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes]
+
+
+def gradients(out: torch.Tensor, of: list[torch.Tensor]) -> list[torch.Tensor]:
+    weights = torch.from_numpy(np.random.default_rng(9).normal(size=out.shape)).to(out.dtype)
+    return list(torch.autograd.grad((out * weights).sum(), of))
+
+
+def steps(block, sources, centres, weight, messages, counts=None):
+    """The same by `ops` alone."""
+    scores = ops.additive_scores(block, sources, centres, weight)
+    return ops.weighted_sum(block, ops.softmax(block, scores) if counts is None else scores * counts, messages)
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("attend", [attention.attend, steps])
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("loops", [True, False])  # without them some centres have no edges
+@pytest.mark.parametrize("seed", range(3))
+def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, loops, counted, attend, monkeypatch):
+    monkeypatch.setattr(ops._AdditiveScores, "PIECE", 7)  # so that pieces and centres overlap
+    graph = random_graph(seed, n_edges=12 if not loops else 30, loops=loops)
+    centres = torch.tensor([3, 9, 17, 0, 4])
+    given = inputs(len(centres))
+    block = graph.block(centres)
+    counts = torch.arange(1.0, len(block.sources) + 1) if counted else None
+    out = attend(block, *given, counts)
+
+    sources, rows, weight, messages = given
+    slow = []
+    for position, centre in enumerate(centres.tolist()):
+        heard = graph.sources[graph.indptr[centre] : graph.indptr[centre + 1]]
+        scores = torch.sigmoid(sources[heard] + rows[position]) @ weight
+        edges = slice(block.indptr[position], block.indptr[position + 1])
+        weights = torch.softmax(scores, 0) if counts is None else scores * counts[edges]
+        slow.append(weights @ messages[heard])
+    torch.testing.assert_close(out, torch.stack(slow))
+    for fast, expected in zip(gradients(out, given), gradients(torch.stack(slow), given), strict=True):
+        torch.testing.assert_close(fast, expected)
+
+
+@pytest.mark.parametrize("largest", [1.0, 39.9, 300.0])  # the last beyond what exponentials can be multiplied of
+def test_attention_of_float32_equals_its_steps_however_large_the_rows(largest):
+    block = random_graph(2).all()
+    given = [t.detach() for t in inputs(18, torch.float32)]
+    for rows in given[:2]:
+        rows *= largest / rows.abs().max()
+    given = [t.requires_grad_() for t in given]
+    out = attention.attend(block, *given)
+    assert (out.grad_fn.name() == "_AttendBackward") == (largest <= attention.LARGEST)
+    slow = steps(block, *given)
+    torch.testing.assert_close(out, slow)
+    for fast, expected in zip(gradients(out, given), gradients(slow, given), strict=True):
+        torch.testing.assert_close(fast, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_what_is_not_a_number_is_not_hidden(place, value):
+    given = inputs(18)
+    with torch.no_grad():
+        given[place].view(-1)[3] = value
+    out = attention.attend(random_graph(2).all(), *given)
+    assert not torch.isfinite(out).all() or (place < 2 and value == torch.inf)  # a sigmoid of infinity is a number
+
+
+def test_a_graph_without_edges_gives_zeros():
+    block = ops.Block(torch.zeros(5, dtype=torch.int64), torch.zeros(0, dtype=torch.int64), 18)
+    given = inputs(4)
+    out = attention.attend(block, *given)
+    assert torch.equal(out, torch.zeros(4, 3, dtype=torch.float64))
+    assert all(torch.equal(g, torch.zeros_like(g)) for g in gradients(out, given))
+
+
+@pytest.mark.parametrize(
+    ("place", "shape"), [(0, (17, 5)), (0, (18, 4)), (1, (17, 5)), (1, (18, 6)), (2, (4,)), (3, (17, 3)), (3, (19, 3))]
+)
+def test_other_shapes_are_refused_before_anything_is_read(place, shape):
+    given = inputs(18)
+    given[place] = torch.zeros(shape, dtype=torch.float64)
+    with pytest.raises(ValueError, match="a block of 18 sources and 18 centres got"):
+        attention.attend(random_graph(2).all(), *given)
+
+
+def test_numbers_of_two_types_are_refused():
+    given = inputs(18)
+    with pytest.raises(ValueError, match="float32"):
+        attention.attend(random_graph(2).all(), *given[:3], given[3].float())
+
+
+@pytest.mark.parametrize(("indptr", "sources"), [([0, 1, 2], [0, 18]), ([0, 1, 2], [-1, 0]), ([0, 3, 2], [0, 1]),
+                                             ([0, 1, 3], [0, 1]), ([1, 1, 2], [0, 1])])  # fmt: skip
+def test_an_edge_that_leads_out_of_the_block_is_refused(indptr, sources):
+    block = ops.Block(torch.tensor(indptr), torch.tensor(sources), 18)
+    with pytest.raises(ValueError, match="lead out of its 18 sources"):
+        attention.attend(block, *inputs(2))
+
+
+def test_a_second_derivative_is_refused():
+    given = inputs(18)
+    out = attention.attend(random_graph(2).all(), *given)
+    (first,) = torch.autograd.grad(out.square().sum(), given[0], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA not run")
+def test_cuda_agrees_with_cpu():
+    graph, given = random_graph(4), inputs(18, torch.float32)
+    moved = [t.detach().cuda() for t in given]
+    there = attention.attend(graph.to("cuda").all(), *moved)
+    torch.testing.assert_close(there.cpu(), attention.attend(graph.all(), *given))

@@ -112,7 +112,6 @@ def test_a_step_without_any_user_still_makes_noise_of_the_stated_size():
     before = model.network.items.detach().clone()
     model.private_step(np.zeros(0, np.int64))
     step = (before - model.network.items.detach()).flatten().numpy() * CONFIG["batch_size"] / CONFIG["learning_rate"]
-    assert model._multiplier is not None
     assert model._multiplier > 0
     scale = model._multiplier * CONFIG["clip_norm"]
     assert stats.kstest(step, stats.norm(scale=scale).cdf).pvalue > 1e-3

@@ -44,7 +44,6 @@ def case(name: str) -> Case:
         once = {"epochs": 1} if "epochs" in SEQUENCES[name] else {}
         return SEQUENCES[name] | once, grammar(), grammar(seed=1)
     data = ratings(0.3)
-    assert data.ratings is not None
     return RATINGS[name], data, replace(data, ratings=data.ratings[::-1].copy())
 
 

@@ -7,8 +7,36 @@ import pytest
 import torch
 
 from tasks.errors import DataError
+from tasks.models.user_networks.base import (
+    Attributes,
+    Degree,
+    NetworkData,
+    PairEmbedder,
+    Random,
+    RandomConfig,
+    UserEmbedder,
+)
 from tasks.training_data import TrainingData
-from tests.models.contract import BY_EPOCHS, RATINGS, fitted, outputs, trained
+from tests.models.contract import (
+    BY_EPOCHS,
+    N_ITEMS,
+    NETWORKS,
+    RATINGS,
+    SEQUENCES,
+    cycles,
+    fitted,
+    grammar,
+    learning,
+    make,
+    outputs,
+    pair,
+    quickly,
+    ragged,
+    small,
+    system,
+    trained,
+)
+from tests.models.naive_networks import friends_of, network
 from tests.models.social_data import ratings
 
 
@@ -72,3 +100,192 @@ def test_a_loaded_model_knows_of_no_message(name, tmp_path):
     loaded = type(trained(name)).load(tmp_path / "model.safetensors")
     assert loaded.observed() is None
     assert loaded.replayed() is None
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_a_cyclic_grammar_is_continued_after_every_prefix_of_held_out_sequences(name):
+    model = fitted(name, grammar())
+    held_out = cycles(40, N_ITEMS, seed=1)
+    scores = model.score_next(held_out)
+    assert scores.shape == (held_out.n_events, N_ITEMS)
+    assert scores.dtype == torch.float32
+    following = torch.from_numpy((held_out.items + 1) % N_ITEMS)
+    assert (scores.argmax(1) == following).float().mean() > 0.95
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_a_sequence_is_scored_the_same_whichever_others_are_asked_about_beside_it(name):
+    data = grammar()
+    model = trained(name)
+    together = model.score_next(data.sequences)
+    rng = np.random.default_rng(3)
+    rows = rng.permutation(len(data.sequences))
+    shuffled = model.score_next(data.sequences.take(rows))
+    events = np.concatenate([np.flatnonzero(data.sequences.owners == row) for row in rows])
+    torch.testing.assert_close(shuffled, together[torch.from_numpy(events)], rtol=1e-4, atol=1e-5)
+    for row in rng.choice(len(data.sequences), 10, replace=False):
+        alone = model.score_next(data.sequences.take(np.array([row])))
+        others = together[torch.from_numpy(data.sequences.owners == row)]
+        torch.testing.assert_close(alone, others, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_scores_after_an_event_depend_on_no_later_event(name):
+    data = grammar()
+    model = trained(name)
+    sequences = data.sequences
+    prefixes = sequences.without_last()
+    kept = sequences.has_next & (sequences.lengths[sequences.owners] > 1)
+    expected = model.score_next(sequences)[torch.from_numpy(kept)]
+    torch.testing.assert_close(model.score_next(prefixes), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences_of_one_event_one_item_again_and_again_and_unknown_users_and_items_are_scored(name):
+    """In training: one event; one item only; an ordinary sequence. User 3 and item 5 appear when scoring only."""
+    data = learning(ragged([[4], [2, 2, 2, 2], [0, 1, 2, 3, 0, 1]]), n_users=4, n_items=6)
+    model = quickly(name, data)
+    asked = ragged([[5], [2], [5, 5, 0], [3, 1, 4] * 20], users=[3, 1, 0, 2])
+    scores = model.score_next(asked)
+    assert scores.shape == (asked.n_events, 6)
+    assert torch.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_data_without_a_next_item_is_refused(name):
+    lonely = learning(ragged([[0], [1]]), 2, 3)
+    for data in (lonely, replace(lonely, sequences=None)):
+        with pytest.raises(DataError, match="interactions") as error:
+            make(name).fit(data, rng=np.random.default_rng(0))
+        assert "\n" not in str(error.value)
+
+
+PAIRS = [name for name in NETWORKS if issubclass(system(name), PairEmbedder)]
+WIDTHS = {"word2vec-closed": 4, "attributes": 3, "degree": 1}
+"""Of vectors that have a length of their own."""
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_user_has_a_finite_row(name):
+    data = small(name)
+    sizes = [n.n_users for n in data.networks] if name in PAIRS else [data.n_users]
+    rows = outputs(fitted(name, data), data)
+    assert [part.shape for part in rows] == [(size, WIDTHS.get(name, 5)) for size in sizes]
+    assert all(part.dtype == torch.float32 and part.isfinite().all() for part in rows)
+
+
+@pytest.mark.parametrize("missing", ["features", "posts", "links"])
+@pytest.mark.parametrize("name", ["rgcn", "sne", "udmf", "deepwalk", "netmf"])
+def test_a_network_without_one_kind_of_data_embeds_all_its_users(name, missing):
+    nothing = {"links": np.empty((0, 2), np.int32), "posts": None, "features": None}
+    absent = {missing: nothing[missing]} | ({"word_vectors": None} if missing == "posts" else {})
+    rows = fitted(name, network(**absent)).embed()
+    assert rows.shape == (9, 5)
+    assert np.isfinite(rows).all()
+
+
+@pytest.mark.parametrize("name", ["rgcn", "sne", "deepwalk", "netmf", "random"])
+def test_a_network_without_users_has_no_rows(name):
+    assert fitted(name, NetworkData(0, np.empty((0, 2), np.int32))).embed().shape == (0, 5)
+
+
+def test_who_must_know_something_says_what_is_missing():
+    bare = NetworkData(3, np.array([[0, 1]], np.int32))
+    with pytest.raises(DataError, match="no texts"):
+        fitted("word2vec", bare)
+    with pytest.raises(DataError, match="no texts"):
+        fitted("word2vec-closed", bare)
+    with pytest.raises(DataError, match="vectors of their words"):
+        fitted("rgcn", replace(network(), word_vectors=None))
+    with pytest.raises(DataError, match="nothing to fuse"):
+        fitted("udmf", NetworkData(3, np.empty((0, 2), np.int32)))
+    with pytest.raises(DataError, match="users have no attributes"):
+        fitted("attributes", bare)
+    with pytest.raises(DataError, match="no embeddings"):
+        fitted("crosue", replace(pair(), embeddings=None))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"links": np.array([[1, 1]], np.int32)}, "linked to itself"),
+        ({"links": np.array([[1, 2], [2, 1]], np.int32)}, "twice"),
+        ({"links": np.array([[1, 9]], np.int32)}, "beyond the 9"),
+        ({"features": np.zeros((8, 2), np.float32)}, "8 rows for 9"),
+        ({"word_vectors": np.zeros((6, 2), np.float32)}, "6 for a vocabulary of 7"),
+    ],
+)
+def test_a_network_that_does_not_fit_together_is_refused(change, said):
+    with pytest.raises(DataError, match=said) as error:
+        replace(network(), **change)
+    assert "\n" not in str(error.value)
+
+
+def test_anchors_and_embeddings_of_other_networks_are_refused():
+    good = pair()
+    with pytest.raises(DataError, match="beyond the 9 and 40"):
+        replace(good, anchors=np.array([[9, 0]], np.int32))
+    with pytest.raises(DataError, match="embeddings: shapes"):
+        replace(good, embeddings=good.embeddings[::-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"),
+    [
+        ("rgcn", ["feature", "edge", "text"]),
+        ("sne", ["feature", "edge"]),
+        ("deepwalk", ["edge"]),
+        ("netmf", ["edge"]),
+        ("word2vec", ["text"]),
+        ("word2vec-closed", ["text"]),
+        ("attributes", ["feature"]),
+        ("degree", ["edge"]),
+        ("random", []),
+        ("crosue", ["feature", "edge", "text"]),
+    ],
+)
+def test_only_what_was_read_unperturbed_has_an_entry_and_it_says_none(name, reads):
+    data = small(name)
+    entries = fitted(name, data).ledger()
+    assert [(entry.protects, entry.accounted_epsilon) for entry in entries] == [(kind, None) for kind in reads]
+    every = frozenset({"feature", "edge", "text"})
+    if name in PAIRS:
+        first, second = data.networks
+        half = replace(data, networks=(replace(first, perturbed=every), second))
+        assert [entry.protects for entry in fitted(name, half).ledger()] == reads
+        data = replace(data, networks=(replace(first, perturbed=every), replace(second, perturbed=every)))
+    else:
+        data = replace(data, perturbed=every)
+    assert fitted(name, data).ledger() == []
+
+
+def embedded(model: UserEmbedder, data, seed: int = 0) -> np.ndarray:
+    return model.fit(data, rng=np.random.default_rng(seed)).embed()
+
+
+def test_attributes_are_given_as_they_are() -> None:
+    data = network()
+    assert np.array_equal(embedded(Attributes(Attributes.Config()), data), data.features)
+    poisoned = replace(data, links=data.links[:2], posts=None, word_vectors=None)
+    assert np.array_equal(embedded(Attributes(Attributes.Config()), poisoned, seed=1), data.features)
+
+
+def test_the_degree_counts_friends() -> None:
+    data = network(n_users=12, n_links=30)
+    friends = [[len(friends_of(data.links, user))] for user in range(12)]
+    assert embedded(Degree(Degree.Config()), data).tolist() == friends
+    assert embedded(Degree(Degree.Config()), replace(data, features=None), seed=1).tolist() == friends
+    assert friends[-1] == [0]
+
+
+def test_random_vectors_follow_from_the_seed_and_the_number_of_users_alone() -> None:
+    model = Random(RandomConfig(dimension=6))
+    first = embedded(model, network(seed=0))
+    assert np.array_equal(embedded(model, network(seed=5, n_links=3)), first)
+    assert not np.isclose(embedded(model, network(seed=0), seed=1), first).any()
+
+
+@pytest.mark.parametrize("model", [Attributes(Attributes.Config()), Degree(Degree.Config())])
+def test_an_embedding_before_it_is_fitted_is_refused(model: UserEmbedder) -> None:
+    with pytest.raises(RuntimeError, match="embed called before fit"):
+        model.embed()

@@ -29,7 +29,6 @@ def fitted(of: TrainingData, seed: int = 0, **override: object) -> Released:
 
 def replaced(of: TrainingData, event: int) -> TrainingData:
     """The same with another item at one event."""
-    assert of.sequences is not None
     items = of.sequences.items.copy()
     items[event] = (items[event] + 7) % 20
     return replace(of, sequences=replace(of.sequences, items=items))
@@ -40,8 +39,6 @@ def test_a_replaced_visit_moves_one_state_by_the_distance_and_the_labels_by_the_
     model = fitted(known(), epsilon=None)
     for event in range(24):
         first, other = known().sequences, replaced(known(), event).sequences
-        assert first is not None
-        assert other is not None
         moved = np.linalg.norm(model.states(first) - model.states(other), axis=1)
         assert 0 < moved[event] <= model.distance
         assert not np.delete(moved, event).any()
@@ -54,7 +51,6 @@ def test_a_replaced_visit_moves_one_state_by_the_distance_and_the_labels_by_the_
 
 def test_inputs_of_the_readout_have_length_one_at_most_whatever_the_noise() -> None:
     sequences = known().sequences
-    assert sequences is not None
     for epsilon in (None, 0.1, 5.0):
         lengths = np.linalg.norm(fitted(known(), epsilon=epsilon).inputs(sequences), axis=1)
         assert lengths.max() <= 1 + 1e-12
@@ -82,7 +78,6 @@ def test_a_visits_state_is_released_once_and_asked_again_it_is_the_same() -> Non
     of = known(n_users=400)
     model = fitted(of)
     sequences = of.sequences
-    assert sequences is not None
     states = model.states(sequences)
     drawn = states - model.vectors[sequences.items]
     assert kstest(drawn.ravel() / (model.multipliers[0] * model.distance), "norm").pvalue > 1e-6
@@ -99,7 +94,6 @@ def test_a_tested_sequence_that_begins_like_training_shares_no_noise_with_it(mon
     """Else a visit whose state is the same in both would be told for certain; as `score_next` asks for them."""
     of = known(n_users=400)
     model, states, asked = fitted(of), Released.states, []
-    assert of.sequences is not None
 
     def kept(*args: object, **named: object) -> object:
         asked.append(states(*args, **named))  # type: ignore[arg-type]

@@ -97,7 +97,6 @@ def test_secure_noise_is_what_research_noise_is(name: str) -> None:
 def test_a_checkpoint_has_nothing_of_secure_noise_and_training_goes_on_with_other(name: str) -> None:
     data, first, runs = case(name)[1], Stretch(), []
     model = secured(name, epochs=2)
-    assert isinstance(model, EpochModel)
     model.fit(data, rng=np.random.default_rng(0), progress=first)
     of_rng = model.noise_rng.bit_generator.state["state"]
     for tensors, rest in first.states:
@@ -111,7 +110,6 @@ def test_a_checkpoint_has_nothing_of_secure_noise_and_training_goes_on_with_othe
             again = secured(name, epochs=2).fit(
                 data, rng=np.random.default_rng(0), progress=Stretch(99, first.states[0])
             )
-        assert isinstance(again, EpochModel)
         assert again.epochs_done == 2
         runs.append(draws)
     assert runs[0]

@@ -199,7 +199,6 @@ def test_users_are_sampled_at_the_rate_that_the_ledger_states():
 
 def without(data: TrainingData, user: int) -> TrainingData:
     """The same with nothing of one user, whose place is kept."""
-    assert data.sequences is not None
     left = data.users != user
     sequences = data.sequences.take(np.flatnonzero(data.sequences.users != user))
     return replace(data, users=data.users[left], items=data.items[left], sequences=sequences)

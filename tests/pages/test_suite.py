@@ -134,7 +134,6 @@ def test_the_audits_line_counts_the_refuted_audits(suite: str) -> None:
     audits = results(suite).audits
     refuted = audits.filter(verdict="refuted").height
     said = re.search(r"(\d+) of (\d+) refute a claim", text_of(drawn(suite)["index"]))
-    assert said is not None
     assert (int(said[1]), int(said[2])) == (refuted, audits.height)
 
 

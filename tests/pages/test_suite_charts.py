@@ -91,7 +91,6 @@ def test_nothing_of_a_roc_curve_lies_outside_its_frame_and_a_rate_of_0_stands_le
     frame, left, top = re.search(r'<rect width="(\d+)" height="(\d+)"', svg), re.compile(r"([\d.-]+),([\d.-]+)"), []
     for path in re.findall(r'<path d="M([^"]*)" fill="none" stroke="var\(--c\d\)"', svg):
         top += [(float(x), float(y)) for x, y in left.findall(path)]
-    assert frame is not None
     assert all(0 < x < int(frame[1]) and 0 < y < int(frame[2]) for x, y in top)
     assert len(top) == 4  # a true positive rate of 0 has no place
 

@@ -68,7 +68,6 @@ def test_a_visit_moves_more_than_the_theorem_assumes():
     """Its published noise for epsilon 4, one release, accounted for what a removed visit changes."""
     noise = aggregation.sigma(1, 0.4, 4.0, 2.5e-7)
     spent = account([release_event(noise, 0.4, 1)], 2.5e-7).epsilon
-    assert spent is not None
     assert spent > 4.0 * math.sqrt(10)
 
 

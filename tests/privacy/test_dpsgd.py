@@ -17,9 +17,7 @@ from tasks.privacy.mechanisms.dpsgd import PRECISION, clip_factors, noise_multip
 
 
 def spent(multiplier: float, probability: float, steps: int, delta: float) -> float:
-    epsilon = account([release(multiplier, probability, steps)], delta).epsilon
-    assert epsilon is not None
-    return epsilon
+    return account([release(multiplier, probability, steps)], delta).epsilon
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,6 @@ def test_clipping_bounds_norms_and_leaves_small_gradients_alone():
 def test_a_budget_that_what_else_is_released_nearly_spends_is_refused_in_one_line() -> None:
     others = [release(1.0, 0.01, 1000)]
     spent = account(others, 1e-7).epsilon
-    assert spent is not None
     with pytest.raises(ValueError, match="leaves too little for the steps"):
         noise_multiplier(spent * 1.001, 1e-7, 0.01, 2_000_000, others)
 

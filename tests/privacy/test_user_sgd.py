@@ -117,7 +117,6 @@ def test_all_steps_together_stay_within_the_budget_and_near_it():
     (event,) = rigorous().events()
     assert event.count == 6
     spent = account([event], DELTA).epsilon
-    assert spent is not None
     assert 0.95 * EPSILON < spent <= EPSILON
 
 
@@ -128,7 +127,6 @@ def test_what_is_released_beside_the_steps_takes_its_part_of_the_budget(quantile
     assert private.multiplier > rigorous().multiplier
     events = [release(private.multiplier, private.plan.probability, 6), counts]
     spent = account(events, DELTA).epsilon
-    assert spent is not None
     assert 0.95 * EPSILON < spent <= EPSILON
 
 
@@ -140,7 +138,6 @@ def test_smaller_budgets_are_clipped_so_much_more_that_they_hold():
     assert private.shares[4] == 0  # below an eighth of the largest: left out
     for user in (1, 3):
         own = account([release(private.multiplier / private.shares[user], private.plan.probability, 6)], DELTA).epsilon
-        assert own is not None
         assert 0.85 * budgets[user] - 0.05 * EPSILON < own <= budgets[user]
 
 
@@ -278,7 +275,6 @@ def test_what_a_step_is_divided_by_leaks_nothing(batch_size, epsilon):
     first, second, step = worlds(probability, divisors, std)
     delta = divergence(first, second, epsilon, step)
     accounted = account([release(std, probability, 1)], delta).epsilon
-    assert accounted is not None
     assert epsilon - 1e-6 <= accounted <= epsilon + 0.02
     actual = (probability * (N_USERS - 1), probability * N_USERS)
     first, second, step = worlds(probability, actual, std)

@@ -122,7 +122,6 @@ def test_a_network_has_all_its_users_and_what_they_say(tmp_path: Path) -> None:
     assert (prepared.n_users, prepared.n_items, prepared.n_words, prepared.vector_size) == (4, 0, 2, 2)
     assert prepared.labels == LABELS
     last = prepared.counts[-1]
-    assert isinstance(last, NetworkCount)
     assert (last.users, last.links, last.posts, last.words) == (4, 3, 4, 2)
     assert [count.posts for count in prepared.counts if isinstance(count, NetworkCount) and count.posts] == [7, 7, 4]
     assert [count.links for count in prepared.counts[1:5] if isinstance(count, NetworkCount)] == [6, 5, 4, 3]
@@ -197,7 +196,6 @@ def foursquare(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepar
 def test_foursquare_is_whole(foursquare: Prepared, tmp_path: Path) -> None:
     """Table 1: 5,392 users and 76,972 friendships; its posts are published as vectors alone, of 3,001 users."""
     last = foursquare.counts[-1]
-    assert isinstance(last, NetworkCount)
     assert (last.users, last.links) == (5392, 76_972)
     vectors = as_published(foursquare, tmp_path)["vectors"]
     assert (vectors.height, foursquare.vector_size) == (3001, 300)

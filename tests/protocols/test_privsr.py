@@ -158,5 +158,4 @@ def test_what_real_data_leave(
     pairs = loadmat(mirror / name / f"{trust_file}.mat")[trust_variable].astype(np.int64)
     raw = stored(tmp_path, {"interactions": rows, "social": trust(*pairs[:, :2].tolist())}, scale=SCALE)
     last = prepare(raw, OPTIONS).counts[-1]
-    assert isinstance(last, NetworkCount)
     assert (last.users, last.items, last.interactions, last.links) == expected

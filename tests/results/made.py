@@ -90,7 +90,6 @@ def write(
         for label, setting, metric, k, seed, value in rows
     ]  # fmt: skip
     nothing = pl.from_arrow(contracts.METRICS.empty_table())
-    assert isinstance(nothing, pl.DataFrame)
     ledger = tables.ledger(spent, {system.experiment: system.model for system in facts.systems})
     frames = ledger | {
         "metrics": pl.DataFrame(measured, nothing.schema),

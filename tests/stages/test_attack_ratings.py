@@ -61,9 +61,7 @@ def known(rows: pl.DataFrame) -> tuple[Published, Targets, np.ndarray]:
 
 
 def attack() -> ReconstructionAttack:
-    attack = load().suites["tiny"].attack
-    assert isinstance(attack, ReconstructionAttack)
-    return attack
+    return load().suites["tiny"].attack
 
 
 def release(name: str = "tiny-privsr", setting: str = "base", seed: int = 2) -> Release:

@@ -107,7 +107,6 @@ def test_canaries_do_not_change_the_share_of_users_in_a_step(tmp_path: Path) -> 
     params = load()
     config = CONFIG | {"batch_size": tiny.N_USERS // 5}
     audit = params.suites["tiny"].training_audit
-    assert audit is not None
     run = audit_training.Audited("tiny-dpae", config, "tiny", audit, params)
     model = run._model(config)
     assert model.config.batch_size == (tiny.N_USERS + 60) // 5

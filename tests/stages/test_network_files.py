@@ -41,7 +41,6 @@ def pair(root: Path, friends: dict[str, bool]) -> contracts.ProcessedTables:
         write_json(root / name / "schema.json", single.model_dump(mode="json"))
         if there:
             empty = pl.from_arrow(contracts.SOCIAL.empty_table())
-            assert isinstance(empty, pl.DataFrame)
             contracts.write(empty, root / name / "social.parquet", contracts.SOCIAL)
     return contracts.read_processed(root)
 

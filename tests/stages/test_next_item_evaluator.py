@@ -83,7 +83,6 @@ def evaluator() -> NextItem:
 
 
 def listed(sequences: Sequences | None) -> dict[int, list[int]]:
-    assert sequences is not None
     bounds = zip(sequences.users, sequences.indptr[:-1], sequences.indptr[1:], strict=True)
     return {int(user): sequences.items[start:end].tolist() for user, start, end in bounds}
 

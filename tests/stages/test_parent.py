@@ -28,7 +28,6 @@ def test_workers_end_with_a_killed_parent(tmp_path) -> None:
     script = tmp_path / "script.py"
     script.write_text(GIVES_WORK)
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
     assert parent.stdout.readline() == "given\n"
     deadline = time.monotonic() + 60
     while len(workers := psutil.Process(parent.pid).children()) < 3 and time.monotonic() < deadline:

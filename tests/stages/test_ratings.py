@@ -49,8 +49,6 @@ def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
     assert shares[1].mean() == pytest.approx(0.25, abs=0.01)
     data = inputs(0.25).for_seed(1).training_data(Constant, 0)
     rows = inputs(0.25).for_seed(1).interactions.filter(pl.col("split") == "train").sort("user", "item")
-    assert data.sensitive is not None
-    assert data.links is not None
     assert data.sensitive.tolist() == rows["sensitive"].to_list()
     assert {tuple(link) for link in data.links.tolist()} == set(tiny.friends().select("source", "target").rows())
 

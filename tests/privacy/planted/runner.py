@@ -105,8 +105,6 @@ class Copy:
         if mutation:
             (self.folder / mutation.file).write_text(mutation.mutated(), encoding="utf-8")
         try:
-            assert self._server.stdin is not None
-            assert self._server.stdout is not None
             print(json.dumps([str(self.folder), asked.kind, *asked.names]), file=self._server.stdin, flush=True)
             status, seconds, output = json.loads(self._server.stdout.readline())
         finally:
@@ -117,7 +115,6 @@ class Copy:
 
     def close(self) -> None:
         """End the process."""
-        assert self._server.stdin is not None
         self._server.stdin.close()
         self._server.wait()
 
