@@ -79,9 +79,7 @@ ADDITIONS = {
                 ("datasets:", "  toy: {source: toy, obtain: {}, format: toy, read: {}}"),
                 ("processed:", "  toy: {dataset: toy, protocol: toy, options: {split_seed: 1}}"),
             ],
-            "tests/fuzz/samples.py": [
-                ("    plain = {", f'        "toy": {TOY_FILES},'),
-            ],
+            "tests/fuzz/samples.py": [("    plain = {", f'        "toy": {TOY_FILES},')],
         },
     ),
     "a task of suites": Addition(
@@ -95,7 +93,7 @@ ADDITIONS = {
                     'checked_against=("/interactions.parquet", "/schema.json"), validation="hit@{k}", '
                     'bands={"full/*": 0.1, "sampled-*": 0.1}, keys=frozenset(OPTIONAL)),',
                 )
-            ],
+            ]
         },
     ),
     "a suite": Addition(("suites/toy",), {}),

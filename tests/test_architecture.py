@@ -15,7 +15,7 @@ MODULES = [path for folder in ("flows", "tasks", "tests") for path in sorted((RO
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
 LONG = {
-    "flows/audit.py: audit",  # the command line's options
+    "flows/audit.py: audit"  # the command line's options
 }
 """Functions that are longer."""
 EMPTY = {"beside", "dealt", "found", "judge", "ladder", "spread", "told", "whole"}

@@ -1,7 +1,6 @@
 """The import package `dprec`: stable names for notebooks, without what trains models and regenerates papers."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -116,12 +115,6 @@ def test_a_command_of_the_pipeline_says_what_it_needs(tmp_path: Path) -> None:
     [line] = done.stderr.splitlines()
     assert line.startswith("dprec: ")
     assert "pip install '.[pipeline]' in a clone" in line
-
-
-def test_nobody_is_sent_to_a_package_index_for_dprec() -> None:
-    pages = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/*.ipynb", "dprec/*.py", "flows/*.py")
-    texts = {path: path.read_text(encoding="utf-8") for pattern in pages for path in ROOT.glob(pattern)}
-    assert [path for path, text in texts.items() if re.search(r"pip install '?dprec", text)] == []
 
 
 def test_the_quickstart_runs(capsys: pytest.CaptureFixture[str]) -> None:

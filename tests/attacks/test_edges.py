@@ -9,13 +9,7 @@ from scipy.stats import norm
 
 from tasks.attacks import edge_worlds, edges
 from tasks.attacks.edge_worlds import remove_visit, swap_visits
-from tasks.attacks.edges import (
-    Advantage,
-    aggregate_advantage,
-    aggregate_difference,
-    list_advantage,
-    mean_advantage,
-)
+from tasks.attacks.edges import Advantage, aggregate_advantage, aggregate_difference, list_advantage, mean_advantage
 
 N_ITEMS, LENGTH = 60, 10
 

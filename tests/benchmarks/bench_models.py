@@ -35,7 +35,7 @@ from tasks.models.user_networks.base import Embedder, NetworkData, PairData, Pai
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 from tests.models import literal
-from tests.models.naive_sessions import padded_loss
+from tests.models.naive_sessions import mean_loss
 from tests.parameters import ROOT
 
 N_USERS, N_ITEMS, N_INTERACTIONS, N_COLUMNS = 943, 1682, 80_000, 40
@@ -179,15 +179,8 @@ def comparisons(data: TrainingData) -> Iterator[Steps]:
     graph = {"dimension": 100, "user_dimension": 50, "steps": 1, "clip": 0.4, "delta": 1e-6, "accounting": "published"}
     quiet = ready("dipsgnn", data, **graph, epsilon=None)
     batch = data.sequences.take(np.arange(4))
-    ends = np.flatnonzero(batch.has_next)
-    prefixes = [
-        (int(batch.users[row]), batch.items[batch.indptr[row] : end + 2].tolist())
-        for end, row in zip(ends, batch.owners[ends], strict=True)
-    ]
     yield {
-        f"a dense graph for each of {len(prefixes)} prefixes": lambda: quiet.step(
-            padded_loss(quiet.network, prefixes, steps=1, clip=0.4)
-        ),
+        "each prefix by itself": lambda: quiet.step(mean_loss(quiet.network, batch, steps=1, clip=0.4)),
         "all prefixes at once": lambda: quiet.step(quiet.loss(batch, no_dropout)),
     }
     rows_of = {

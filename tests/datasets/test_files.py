@@ -48,10 +48,7 @@ QUOTED = '1,2,"11\'09""01 - September 11, The (2002)"\r\n2,3,plain\r\n'
 
 def test_a_quoted_field_may_hold_separators_and_quotes(tmp_path: Path) -> None:
     written(tmp_path, QUOTED)
-    assert QUOTING.read(tmp_path).rows() == [
-        (1, 2.0, "11'09\"01 - September 11, The (2002)"),
-        (2, 3.0, "plain"),
-    ]
+    assert QUOTING.read(tmp_path).rows() == [(1, 2.0, "11'09\"01 - September 11, The (2002)"), (2, 3.0, "plain")]
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,7 @@ import yaml
 
 from tasks.config.params import load
 from tasks.datasets.fetch import NoOptions
-from tasks.datasets.movielens import (
-    LATEST_SMALL,
-    ML_1M,
-    ML_20M,
-    ML_100K,
-    ArchiveOptions,
-    Release,
-    TimeOptions,
-)
+from tasks.datasets.movielens import LATEST_SMALL, ML_1M, ML_20M, ML_100K, ArchiveOptions, Release, TimeOptions
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables
 from tests.datasets import formats

@@ -72,13 +72,7 @@ def test_a_seed_gives_the_same_bytes_another_seed_others_and_all_say_that_they_a
 
 @pytest.mark.parametrize(
     ("name", "n_items", "gain"),
-    [
-        ("ml-1m", None, 1.15),
-        ("ml-20m", 800, 1.15),
-        ("netflix", 800, 1.15),
-        ("tmall", 500, 1.5),
-        ("yelp", 500, 1.4),
-    ],
+    [("ml-1m", None, 1.15), ("ml-20m", 800, 1.15), ("netflix", 800, 1.15), ("tmall", 500, 1.5), ("yelp", 500, 1.4)],
 )
 def test_taste_is_personal_so_a_model_of_items_beats_popularity(
     replicas: dict[str, Tables], name: str, n_items: int | None, gain: float

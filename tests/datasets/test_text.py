@@ -5,16 +5,7 @@ import pytest
 
 from tasks import raw
 from tasks.datasets import text
-from tasks.datasets.text import (
-    LATIN_1_OR_UTF_8,
-    Pairs,
-    allow,
-    blocks,
-    content,
-    line_count,
-    n_lines,
-    require_unique,
-)
+from tasks.datasets.text import LATIN_1_OR_UTF_8, Pairs, allow, blocks, content, line_count, n_lines, require_unique
 from tasks.errors import DataError
 from tasks.raw import raw_writer
 

@@ -12,15 +12,7 @@ from sklearn.decomposition import PCA
 
 from tasks.contracts import Feature
 from tasks.datasets import glove, movielens, words
-from tasks.datasets.word_vectors import (
-    RELATED,
-    Vocabulary,
-    gaussian,
-    look_up,
-    sub_words,
-    value_vectors,
-    vocabulary,
-)
+from tasks.datasets.word_vectors import RELATED, Vocabulary, gaussian, look_up, sub_words, value_vectors, vocabulary
 from tasks.datasets.words import AGE_BANDS, attribute, category_words
 from tasks.errors import DataError
 

@@ -7,13 +7,7 @@ import pytest
 from scipy import stats
 
 from tasks.evaluation import statistics
-from tasks.evaluation.statistics import (
-    bootstrap_interval,
-    crossed_interval,
-    holm,
-    paired_tests,
-    summary,
-)
+from tasks.evaluation.statistics import bootstrap_interval, crossed_interval, holm, paired_tests, summary
 
 
 def test_summary_of_known_values() -> None:

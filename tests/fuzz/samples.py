@@ -82,10 +82,7 @@ def _custom() -> dict[str, Sample]:
     features = [feature.model_copy(update={"low": None, "high": None}) for feature in open_ended.users.features]
     features = [feature.model_copy(update={"categories": None}) for feature in features]
     users = open_ended.users.model_copy(update={"features": features})
-    options = {
-        "custom": open_ended,
-        "custom, no bounds": open_ended.model_copy(update={"users": users}),
-    }
+    options = {"custom": open_ended, "custom, no bounds": open_ended.model_copy(update={"users": users})}
     samples = {name: Sample(csv, partial(converted, custom, chosen)) for name, chosen in options.items()}
     return samples | {"custom, parquet": Sample(tables, partial(converted, custom, options["custom, no bounds"]))}
 

@@ -11,7 +11,7 @@ from tasks.config.messages import first_error
 from tasks.models.sessions.sequential import NO_DROPOUT, mean_cross_entropy
 from tasks.training_data import TrainingData
 from tests.models.contract import learning, ragged
-from tests.models.naive_sessions import all_scores, mean_loss, padded_loss, prefixes
+from tests.models.naive_sessions import all_scores, mean_loss
 from tests.systems import system_class
 
 CLIP = 0.7
@@ -191,13 +191,6 @@ def test_a_user_without_training_events_is_an_average_one():
         others = np.unique(known.sequences.users)
         torch.testing.assert_close(vectors[stranger], model.network.user.weight[others].mean(dim=0))
         assert torch.equal(vectors[others], model.network.user.weight[others])
-
-
-def test_the_padded_batches_that_speed_is_compared_with_have_the_same_loss():
-    model, how = trained("nonp", steps=2), {"steps": 2, "clip": CLIP}
-    examples = [(user, items) for user, items in prefixes(data().sequences) if len(items) > 1]
-    expected = mean_loss(model.network, data().sequences, **how)
-    assert padded_loss(model.network, examples, **how).item() == pytest.approx(expected.item(), abs=1e-5)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e4])

@@ -225,8 +225,7 @@ def test_impossible_configurations_are_refused(override, match):
 
 
 @pytest.mark.parametrize(
-    ("budgets", "match"),
-    [([1.0] * 29, "29 budgets for 30 users"), ([1.0] * 29 + [1.5], "user 29 has a budget of 1.5")],
+    ("budgets", "match"), [([1.0] * 29, "29 budgets for 30 users"), ([1.0] * 29 + [1.5], "user 29 has a budget of 1.5")]
 )
 def test_a_missing_budget_and_one_above_the_largest_are_refused(budgets, match):
     with pytest.raises(ConfigurationError, match=match):

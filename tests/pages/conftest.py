@@ -19,7 +19,7 @@ SUITES = ("demo", "dpcrosue-ione", "dpvae-ml-1m", "gerai", "membership", "privsr
 """Real and synthetic data, all levels, two suites on one split, one without a paper and one without utility."""
 SIZES = pl.read_csv("docs/release-users.csv")
 DOCUMENTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path("docs").glob("*.md"))} | {
-    "index-of-nothing": "# A\n\n## Gain\n\n| a |\n| --- |\n| <script>alert(1)</script> |\n",
+    "index-of-nothing": "# A\n\n## Gain\n\n| a |\n| --- |\n| <script>alert(1)</script> |\n"
 }
 
 

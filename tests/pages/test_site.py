@@ -168,14 +168,6 @@ def test_answers_and_costs_of_the_index_follow_from_metrics_and_ledgers(suite: s
     assert row[6].split()[0] == best
 
 
-def test_the_head_of_a_card_has_the_means_of_metrics_csv(files: dict[str, str]) -> None:
-    means = {row["experiment"]: row["mean@10"] for row in ndcg("gerai").filter(setting="base").to_dicts()}
-    for name, mean in means.items():
-        text = text_of(files[f"cards/gerai/{name}.html"])
-        assert f"NDCG@10 {number(mean)}" in text
-        assert f"noisy popularity: {number(means['gerai-dp-popularity'])}" in text
-
-
 def test_synthetic_data_are_labelled_wherever_their_numbers_stand(files: dict[str, str]) -> None:
     for file in ("leaderboards/demo.html", "suites/demo/index.html", "cards/demo/demo-dpae.html"):
         assert "SYNTHETIC" in text_of(files[file]), file

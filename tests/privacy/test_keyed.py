@@ -19,9 +19,7 @@ def correlation(first, other) -> float:
 
 
 @pytest.mark.parametrize(
-    "ids",
-    [np.arange(4000), np.arange(4000) * 2**20, LARGEST - np.arange(1, 4001)],
-    ids=["from 0", "users", "largest"],
+    "ids", [np.arange(4000), np.arange(4000) * 2**20, LARGEST - np.arange(1, 4001)], ids=["from 0", "users", "largest"]
 )
 @pytest.mark.parametrize("key", [(0,), (0, 0, 0), (2**62 - 1, 2**32, 2)])
 def test_numbers_are_standard_normal(key, ids):

@@ -187,9 +187,7 @@ def assert_as_strong(samples: Samples, shipped: Samples, less_noise: Samples) ->
 
 
 @pytest.mark.slow
-def test_an_audit_of_dpals_that_starts_from_raw_tables_proves_as_much_as_that_of_training_data(
-    tmp_path: Path,
-) -> None:
+def test_an_audit_of_dpals_that_starts_from_raw_tables_proves_as_much_as_that_of_training_data(tmp_path: Path) -> None:
     user, tables = 10 + 7 * 3, raw_tables()
     data = [
         training_data(prepare(tmp_path / name, "gerai", raw))

@@ -26,13 +26,7 @@ FEATURES = (
 )
 SCALE = RatingScale(low=1, high=5, step=1)
 SCHEMA = Schema(
-    dataset="tiny",
-    protocol="gerai",
-    synthetic=True,
-    n_users=N_USERS,
-    n_items=N_ITEMS,
-    features=FEATURES,
-    scale=SCALE,
+    dataset="tiny", protocol="gerai", synthetic=True, n_users=N_USERS, n_items=N_ITEMS, features=FEATURES, scale=SCALE
 )
 SPLIT = ("train", "train", "train", "valid", "test", "test")
 PEOPLE = (

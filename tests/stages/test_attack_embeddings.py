@@ -135,10 +135,7 @@ def test_an_anchor_that_a_system_was_trained_on_does_not_count(tmp_path: Path, m
     }  # fmt: skip
     joint = {**pair, "model": "crosue", "features": "aligned/tiny-known", "seeds": list(SEEDS)}
     tiny.build(
-        tmp_path,
-        embeddings={"tiny": pair | alone},
-        aligned={"tiny-known": pair | known},
-        experiments={JOINT: joint},
+        tmp_path, embeddings={"tiny": pair | alone}, aligned={"tiny-known": pair | known}, experiments={JOINT: joint}
     )
     anchors = Anchors.split(tiny_networks.tables()["anchors"].to_numpy(), known["test_share"], known["split_seed"])
     sources, targets = anchors.known.T

@@ -162,13 +162,6 @@ def test_bad_rows_stop_the_pipeline_but_leave_the_verdict() -> None:
         require_passed("processed", "demo")
 
 
-@pytest.mark.usefixtures("copied")
-def test_a_number_in_text_is_told() -> None:
-    edit("data/processed/demo/users.parquet", lambda frame: frame.with_columns(pl.col("user").cast(pl.String)))
-    with pytest.raises(DataError, match=r"users\.parquet: column 'user' is String, not Int32; run preprocess again"):
-        check.main("processed/demo")
-
-
 def cut_in_half(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -183,6 +176,10 @@ def overwrite_pages(path: Path) -> None:
 def drop_column(path: Path) -> None:
     frame = pl.read_parquet(path)
     frame.drop(frame.columns[-1]).write_parquet(path)
+
+
+def id_as_text(path: Path) -> None:
+    pl.read_parquet(path).with_columns(pl.col("user").cast(pl.String)).write_parquet(path)
 
 
 @pytest.mark.usefixtures("copied")
@@ -218,23 +215,25 @@ def test_an_error_in_a_rule_is_not_blamed_on_the_files(monkeypatch: pytest.Monke
     assert not Path("data/quality/raw/demo.json").exists()
 
 
-@pytest.mark.usefixtures("copied")
-def test_a_release_that_is_not_complete_fails_the_check() -> None:
-    seed = PARAMS.perturbed[PERTURBED].seeds[-1]
-    epsilon = PARAMS.perturbed[PERTURBED].epsilon[0]
-    file = Path(f"data/perturbed/{PERTURBED}/epsilon={epsilon:g}/seed-{seed}.parquet")
-    file.unlink()
-    with pytest.raises(DataError, match=re.escape(f"{file}: is not there")):
-        check.main(f"perturbed/{PERTURBED}")
+RELEASE = f"data/perturbed/{PERTURBED}/epsilon={PARAMS.perturbed[PERTURBED].epsilon[0]:g}"
+LAST = PARAMS.perturbed[PERTURBED].seeds[-1]
 
 
 @pytest.mark.usefixtures("copied")
-def test_word_vectors_of_another_dimension_fail_the_check() -> None:
-    table = tables.words_table(PARAMS.words[WORDS].dimension - 1)
-    file = Path(f"data/words/{WORDS}/features.parquet")
-    contracts.write(table, file, contracts.features_schema(table.columns[1:]))
-    with pytest.raises(DataError, match=re.escape(f"{file}: column 'count.19' is missing")):
-        check.main(f"words/{WORDS}")
+@pytest.mark.parametrize(
+    ("name", "file", "damage", "message"),
+    [
+        ("processed/demo", "data/processed/demo/users.parquet", id_as_text, "column 'user' is String, not Int32"),
+        (f"perturbed/{PERTURBED}", f"{RELEASE}/seed-{LAST}.parquet", Path.unlink, "is not there"),
+        (f"words/{WORDS}", f"data/words/{WORDS}/features.parquet", drop_column, "column 'occupation.19' is missing"),
+    ],
+)
+def test_a_file_that_does_not_keep_its_contract_fails_the_check(
+    name: str, file: str, damage: Callable[[Path], None], message: str
+) -> None:
+    damage(Path(file))
+    with pytest.raises(DataError, match=re.escape(f"{file}: {message}")):
+        check.main(name)
 
 
 @pytest.mark.usefixtures("copied")

@@ -217,11 +217,7 @@ def report_of(error: Exception) -> Exception:
     ],
 )
 def test_a_stage_ends_with_one_line(
-    error: BaseException,
-    code: int,
-    line: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    error: BaseException, code: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def main(name: str) -> None:
         assert name == "demo"

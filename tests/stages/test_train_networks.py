@@ -183,13 +183,7 @@ def test_true_anchors_are_named_in_the_ledger_of_every_seed() -> None:
     assert 0 < len(used) < len(truth), "those that judge are kept back"
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "nth"),
-    [
-        ("sne", monitor, 3),
-        ("crosue", runs, 3),
-    ],
-)
+@pytest.mark.parametrize(("name", "module", "nth"), [("sne", monitor, 3), ("crosue", runs, 3)])
 def test_an_interrupted_run_ends_as_an_unbroken_one(name: str, module: Any, nth: int) -> None:
     """`monitor` writes JSON after each of two epochs, `runs` the manifests of both and then a finished unit's."""
     joint()

@@ -61,14 +61,6 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     assert both.filter(experiment="tiny-bpr")[-2:].equals(late)
 
 
-def test_a_trial_of_another_seed_is_trained_and_not_taken_from_the_first(tmp_path, monkeypatch):
-    test_train.build(tmp_path, monkeypatch)
-    for seed in (1000, 2000):
-        grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n", seed)
-        tune.main("tiny-bpr")
-    assert pl.read_csv(RESULTS / "tiny" / "tuning.csv")["valid"].n_unique() == 2
-
-
 def test_a_trial_that_diverges_is_recorded_and_never_the_best(tmp_path, monkeypatch, capsys):
     test_train.build(tmp_path, monkeypatch)
     grid(tmp_path, "    bpr: {learning_rate: [1.0e+38, 0.02]}\n")

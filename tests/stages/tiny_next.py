@@ -33,15 +33,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "nonp": {"model": "dipsgnn", "config": {"epsilon": None}},
 }
 ATTACKED = ["tiny-dipsgnn", "tiny-dipsgnn-rigorous", "tiny-edgerand"]
-ATTACK = {
-    "kind": "edges",
-    "systems": ATTACKED,
-    "control": "tiny-nonp",
-    "targets": 6,
-    "trials": 16,
-    "k": 5,
-    "seed": 7,
-}
+ATTACK = {"kind": "edges", "systems": ATTACKED, "control": "tiny-nonp", "targets": 6, "trials": 16, "k": 5, "seed": 7}
 ABOUT = {"part": "A part that is made up.", "limits": "One thing that is not shown.\n\nAnother <thing>."}
 
 

@@ -4,16 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from tasks.attacks.embeddings.links import (
-    FALSE_POSITIVES,
-    Pairs,
-    Similarity,
-    auc,
-    draw,
-    similarities,
-    steal,
-    tpr,
-)
+from tasks.attacks.embeddings.links import FALSE_POSITIVES, Pairs, Similarity, auc, draw, similarities, steal, tpr
 from tasks.errors import DataError
 
 CHANCE = {"auc": 0.5, "tpr": FALSE_POSITIVES}

@@ -21,13 +21,7 @@ from tasks.models.base import Progress
 from tests.models.alignment.clouds import Rotated, clustered, rotated
 
 CONFIG = AdversarialConfig(
-    epochs=3,
-    iterations=20,
-    discriminator_steps=2,
-    batch_size=16,
-    learning_rate=0.1,
-    hidden=(16, 8),
-    initial="random",
+    epochs=3, iterations=20, discriminator_steps=2, batch_size=16, learning_rate=0.1, hidden=(16, 8), initial="random"
 )
 
 
