@@ -1,4 +1,4 @@
-"""No circle among modules, none longer than 400 lines, and no names that say nothing of what they hold."""
+"""No circle among modules, none over 400 lines, names that say what they hold, loading by name in registries only."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Attackers find a planted attribute, find nothing where nothing is, and never see what they have to guess."""
+"""Attackers find a planted attribute, nothing where nothing is, and never see what they guess; so of blurring."""
 
 import io
 import zipfile

@@ -9,7 +9,6 @@ from tasks.datasets.synthetic.skew import (
     choose,
     draw_pairs,
     everything_once,
-    grades,
     long_tail,
 )
 
@@ -62,16 +61,6 @@ def test_choices_follow_the_weights_of_their_row(rng: np.random.Generator) -> No
         assert chisquare(counts[some], number * weights[row][some] / weights[row].sum()).pvalue > FALSE_ALARM
 
 
-def test_every_item_is_dealt_its_due(rng: np.random.Generator) -> None:
-    items = strata(rng, 300, 7)
-    rows = rng.permutation(np.concatenate([np.repeat(np.arange(7), 3 * items.sizes), rng.integers(0, 7, 600)]))
-    actual = items.deal(rng, rows, 3)
-    assert (items.stratum[actual] == rows).all()
-    counts = np.bincount(actual, minlength=300)
-    assert counts.min() >= 3
-    assert np.corrcoef(counts - 3, items.weight)[0, 1] > 0.5
-
-
 def test_pairs_are_distinct_as_many_as_asked_for_and_every_item_is_among_them(rng: np.random.Generator) -> None:
     items = strata(rng, 200, 5)
     quota = np.concatenate([rng.integers(0, 60, 500), [200, 199, 1, 0]])
@@ -104,11 +93,3 @@ def test_what_all_items_need_fits_exactly_and_goes_to_users_who_like_it(rng: np.
     assert (np.bincount(users, minlength=4) <= quota).all()
     assert sorted(actual.tolist()) == list(range(1_000))
     assert (items.stratum[actual[users == 1]] < 2).mean() > 0.75 > 2 * (items.stratum[actual[users == 3]] < 2).mean()
-
-
-def test_grades_have_the_shares_asked_for_in_the_order_of_scores(rng: np.random.Generator) -> None:
-    scores = rng.standard_normal(50_000)
-    actual = grades(scores, (1, 2, 3, 2, 2))
-    np.testing.assert_allclose(np.bincount(actual) / 50_000, [0.1, 0.2, 0.3, 0.2, 0.2], atol=0.001)
-    assert (np.diff(actual[np.argsort(scores)]) >= 0).all()
-    assert set(grades(scores + 100, (1, 2), among=scores).tolist()) == {1}

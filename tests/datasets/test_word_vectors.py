@@ -1,4 +1,4 @@
-"""Vectors of words: components as a full decomposition gives them, scales that users cannot move, and fallbacks."""
+"""Vectors of words: components, scales that users cannot move, and fallbacks; and the words that users have."""
 
 import subprocess
 import sys

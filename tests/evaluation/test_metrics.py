@@ -1,4 +1,4 @@
-"""Classification metrics equal scikit-learn's; ranking metrics stay in range and grow with the cut-off."""
+"""Metrics equal a slow loop, scikit-learn's or their definition: of lists, classes, ratings, anchors and groups."""
 
 from collections.abc import Callable
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Message passing: both kernels agree with each other and with a slow, obvious loop."""
+"""Message passing and attention: all kernels agree with each other and with a slow, obvious loop."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The site: links, what pages may hold and ask for, and that their numbers are cells of committed tables."""
+"""The site: links, what pages may hold and ask for, documents, and that numbers are cells of committed tables."""
 
 import importlib
 import inspect

@@ -1,4 +1,4 @@
-"""A ledger entry survives JSON, and cannot stay silent about a missing guarantee."""
+"""A ledger entry survives JSON and is silent about no missing guarantee or gap; no saved model holds a secret."""
 
 import math
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""All blocks together are one Gaussian release of the budget, and nothing but blocks depends on rows."""
+"""All blocks are one Gaussian release of the budget, nothing else reads rows, and no user moves a sum by more."""
 
 import math
 from dataclasses import replace

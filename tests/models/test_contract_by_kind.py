@@ -1,4 +1,4 @@
-"""What every predictor of ratings promises beyond the contract of all: finite predictions that beat the mean."""
+"""What all models of one kind promise beyond the contract of all: of ratings, of what comes next, of networks."""
 
 from dataclasses import replace
 
