@@ -166,7 +166,7 @@ def _by_users(sizes: pl.DataFrame) -> charts.Picture:
         for users, budget, ndcg, error in sizes.select("users", "epsilon", "ndcg", "error").iter_rows()
     ]
     level = max(sizes["popularity"].to_list())
-    return charts.curves("", points, "users", "NDCG@10", log=True, level=level, size=(480, 220))
+    return charts.curves("NDCG@10 by users", points, "users", "NDCG@10", log=True, level=level, size=(300, 150))
 
 
 def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:

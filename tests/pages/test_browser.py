@@ -203,7 +203,7 @@ def test_without_script_all_content_is_there_and_print_hides_tools(browser: Any,
     tab = context.new_page()
     tab.goto((folder / "index.html").as_uri())
     assert tab.locator("#table-papers tbody tr").count() >= 4
-    assert tab.locator("svg[role=img]").count() == 2
+    assert tab.locator("svg[role=img]").count() == 3
     assert tab.locator(".tools").count() == 0
     context.close()
     tab = browser.new_page()
