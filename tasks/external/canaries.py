@@ -9,6 +9,7 @@ for one user's row added or removed. `tasks.privacy.audits.one_run` has the theo
 from __future__ import annotations
 
 import csv
+import os
 import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from tasks.attacks.membership import Floats
 from tasks.attacks.targets import shuffled_groups
+from tasks.disk import atomic_write
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import folders
 from tasks.external.findings import Canaries
@@ -47,7 +49,7 @@ def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: 
 
     Raises:
         DataError: the file is not readable, or has fewer than n_items + 1 such items.
-        ConfigurationError: no canaries or no items are asked for.
+        ConfigurationError: no canaries or no items are asked for, or there are canaries in `out` already.
     """
     if count < 1 or n_items < 1:
         raise ConfigurationError(f"--count and --items must be 1 or more (are {count} and {n_items})")
@@ -55,16 +57,18 @@ def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: 
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     planted = draw(train, table, count, n_items, fewest, rng)
     included = rng.random(count) < 0.5
+    path, coins, page = paths = [out / name for name in ("train-with-canaries.csv", "canaries.csv", "what-to-do.txt")]
+    if out.is_symlink() or any(map(os.path.lexists, paths)):
+        raise ConfigurationError(f"--out {out}: is a link, or holds canaries already; choose another folder")
     folders.make(out)
-    path = out / "train-with-canaries.csv"
-    write_rows(path, [table.header, *table.rows, *planted.rows(included, rng)], table.separator)
-    coins = out / "canaries.csv"
-    planted.write(coins, included)
-    page = out / "what-to-do.txt"
+    with atomic_write(path) as new:
+        write_rows(new, [table.header, *table.rows, *planted.rows(included, rng)], table.separator)
     text = (folders.TEMPLATES / page.name).read_text(encoding="utf-8")
-    with folders.secret(page) as file:
+    with atomic_write(page) as new, folders.secret(new) as file:
         file.write(text.format(count=count, table=path.name, coins=coins.name, n_items=n_items, least=fewest))
-    return [path, coins, page]
+    with atomic_write(coins) as new:
+        planted.write(new, included)
+    return paths
 
 
 class Planting(NamedTuple):

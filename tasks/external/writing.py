@@ -30,14 +30,25 @@ def require_folder(out: Path) -> None:
     """Refuse a folder that cannot be made or replaced, before an audit that may take hours.
 
     Raises:
-        ConfigurationError: there is a file or a link of that name, or a folder that holds something else.
+        ConfigurationError: there is a file or a link of that name, or a folder that holds something else; or it is the
+            current folder.
         PermissionError: the folder above may not be written to.
     """
-    if out.is_symlink() or (out.exists() and not out.is_dir()):
+    if out.is_symlink() or (out.exists() and not out.is_dir()) or not out.name:
         raise ConfigurationError(f"--out {out}: there is a file or a link of that name; choose another folder")
-    if out.is_dir() and (others := sorted({path.name for path in out.iterdir()} - {*FILES, folders.IGNORED})):
+    entries = sorted(out.iterdir()) if out.is_dir() else []
+    known = {*FILES, folders.IGNORED} if _is_audit(out / FILES[0]) else set()
+    if others := [path.name for path in entries if path.name not in known or path.is_dir()]:
         raise ConfigurationError(f"--out {out}: holds {others[0]}, which no audit wrote; choose another folder")
     require_writable(out)
+
+
+def _is_audit(path: Path) -> bool:
+    """Whether a file is what `write` calls audit.json, of whatever version."""
+    try:
+        return str(json.loads(path.read_bytes())["format"]).startswith("dprec-audit/")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:

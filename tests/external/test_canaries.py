@@ -121,10 +121,13 @@ def test_items_are_the_rarest_that_are_common_enough(tmp_path: Path) -> None:
 def test_coins_differ_from_time_to_time(tmp_path: Path) -> None:
     table = ratings(tmp_path)
     texts = []
-    for _ in range(2):
-        plant(table, 40, 3, 1, tmp_path, Names(), None)
-        texts.append((tmp_path / "canaries.csv").read_text())
+    for out in (tmp_path / "first", tmp_path / "second"):
+        plant(table, 40, 3, 1, out, Names(), None)
+        texts.append((out / "canaries.csv").read_text())
     assert texts[0] != texts[1]
+    with pytest.raises(ConfigurationError, match="holds canaries already"):
+        plant(table, 40, 3, 1, out, Names(), None)
+    assert (out / "canaries.csv").read_text() == texts[1]
 
 
 @pytest.mark.parametrize("order", ["drawn", "in first", "out first"])

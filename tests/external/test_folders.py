@@ -42,15 +42,26 @@ def test_a_folder_that_was_there_is_left_as_it_is(tmp_path: Path) -> None:
 def test_an_audit_replaces_an_audit_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "render", lambda _: "")
     out, linked = tmp_path / "audit", tmp_path / "linked"
-    linked.write_text("precious")
+    linked.write_text(precious := '{"format": "dprec-audit/1"}')
     out.mkdir()
     (out / "audit.json").symlink_to(linked)
     (out / "exposed.csv").touch(0o644)
     data, page = writing.write(Audit.model_construct(), None, out)
-    assert (data.is_symlink(), linked.read_text(), (out / "exposed.csv").exists()) == (False, "precious", False)
+    assert (data.is_symlink(), linked.read_text(), (out / "exposed.csv").exists()) == (False, precious, False)
     assert {stat.S_IMODE(path.stat().st_mode) for path in (data, page)} == {0o600}
     (out / "notes.txt").touch()
-    for refused, why in ((out, "holds notes.txt, which no audit wrote"), (linked / "audit", "not a folder that may")):
+    (web := tmp_path / "web").mkdir()
+    (web / "index.html").write_text("precious")
+    (mine := tmp_path / "mine").mkdir()
+    (mine / "audit.json").write_text('{"name": "of accounts"}')
+    monkeypatch.chdir(tmp_path)
+    for refused, why in (
+        (out, "holds notes.txt, which no audit wrote"),
+        (web, "holds index.html, which no audit wrote"),
+        (mine, "holds audit.json, which no audit wrote"),
+        (Path(), "choose another folder"),
+        (linked / "audit", "not a folder that may"),
+    ):
         with pytest.raises((ConfigurationError, PermissionError), match=why):
             writing.write(Audit.model_construct(), None, refused)
     assert data.exists()
