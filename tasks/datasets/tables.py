@@ -93,13 +93,13 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
             return Form("parquet", list(pl.read_parquet_schema(path)))
         except UNREADABLE as error:
             raise not_parquet(path, error) from None
-    line = _first_line(path)
+    line, after = _first_lines(path)
     if line.startswith("{"):
         try:
             return Form("json", list(json.loads(line)))
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}:1: is no JSON ({error}); one record a line is read") from None
-    separator = separator or _separator(line)
+    separator = separator or _separator(line, after)
     short = separator.strip(" ") if separator != " " else separator
     if line.count('"') % 2:
         raise DataError(f"{path}:1: a quoted name does not end on its line")
@@ -123,17 +123,19 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
     return Form("text", [match[1] for match in atomic if match] if all(atomic) else fields, separator, headed=True)
 
 
-def _separator(line: str) -> str:
-    """What the first line has most of; a comma where it has none."""
+def _separator(line: str, after: str) -> str:
+    """What the first line has most of, of several characters if the line after it has it, too; else a comma."""
     for longer in LONGER_SEPARATORS:
-        if (count := line.count(longer)) and count == line.count(longer[0]) // (longer.count(longer[0])):
+        count = line.count(longer)
+        if count and count == line.count(longer[0]) // longer.count(longer[0]) and longer in (after or longer):
             return longer
     return max(SEPARATORS, key=line.count)
 
 
-def _first_line(path: Path) -> str:
+def _first_lines(path: Path) -> tuple[str, str]:
+    """The first line, and what can be read of the second."""
     with opened(path) as file:
-        raw = file.readline(LONGEST_LINE)
+        raw, after = file.readline(LONGEST_LINE), file.readline(LONGEST_LINE)
     if not raw.strip():
         raise DataError(f"{path}: is empty; the first line must name the columns")
     if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
@@ -143,7 +145,7 @@ def _first_line(path: Path) -> str:
         raise DataError(f"{path}:1: holds a NUL byte; is it a text file, in UTF-8?")
     if "\r" in line:
         raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
-    return line
+    return line, after.decode(errors="replace")
 
 
 def first_line(path: Path, wanted: Iterable[str] = ()) -> int:

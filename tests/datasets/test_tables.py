@@ -115,6 +115,7 @@ def test_other_encodings_and_binary_rubbish_are_refused(path: Path) -> None:
 FORMS = {
     "user;note;n;word;x\n7;;3;w;1\n8;a;4;;2\n\n\n": ("lines that are empty at the end", ".csv"),
     "user, note, n, word, x\n7, , 3, w, 1\n8, a, 4, , 2\n": ("blanks", ".csv"),
+    "user, note, n, word, x\n7,,3,w,1\n8,a,4,,2\n": ("blanks in the header", ".csv"),
     "user:token\tnote:token\tn:float\tword:token_seq\tx:float\n7\t\t3\tw\t1\n8\ta\t4\t\t2\n": ("RecBole", ".inter"),
     "user::note::n::word::x\n7::::3::w::1\n8::a::4::::2\n": ("MovieLens", ".dat"),
     '{"user": 7, "n": 3, "word": "w", "x": 1.0}\n{"user": 8, "n": 4, "x": 2, "word": null, "note": [1]}\n': (
