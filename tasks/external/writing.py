@@ -17,6 +17,8 @@ from tasks.pages.page import render as draw
 
 SCHEMA = Path(__file__).with_name("audit.schema.json")
 FILES = ("audit.json", "index.html", "exposed.csv")
+FORMATS = ("dprec-audit/1", "dprec-audit/2")
+"""Of audit.json, from the first version on."""
 MOST_CURVES = 6
 """Of a figure: more cannot be distinguished."""
 
@@ -46,7 +48,7 @@ def require_folder(out: Path) -> None:
 def _is_audit(path: Path) -> bool:
     """Whether a file is what `write` calls audit.json, of whatever version."""
     try:
-        return str(json.loads(path.read_bytes())["format"]).startswith("dprec-audit/")
+        return json.loads(path.read_bytes())["format"] in FORMATS
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
