@@ -4,63 +4,46 @@ Writes data/runs/<suite>/audit.json, one record for each audit and budget (`task
 that samples prove, the largest one that so many could have proved, what the same audit proves of the same system with
 half of its noise and with none, and in `covers` the experiments and settings that it is an audit of. Audits call the
 shipped models and mechanisms on worst cases of their own, so that the stage needs the parameters and the processed
-data's schemas, no trained model.
+data's schemas, no trained model. Each audit is a unit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from typing_extensions import override
 
 from tasks import contracts
 from tasks.audits import AUDITS, CLAIMS, OF_CODE, of_model
 from tasks.audits.verdicts import corrected_confidence, is_fault, record
 from tasks.config.fields import PerturbedFeatures
-from tasks.config.params import Experiment, Params, Suite, entry, load
+from tasks.config.params import Experiment, Params, Suite, entry
 from tasks.config.tasks import TASKS
 from tasks.contracts import Feature
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.privacy.audits.audit import verdict
 from tasks.privacy.mechanisms import edges
 from tasks.privacy.mechanisms.multidimensional import sampled_features
-from tasks.stages.command import run_stage
-from tasks.stages.common import PROCESSED, RUNS, atomic_write, write_json
+from tasks.stages import runs
+from tasks.stages.common import PROCESSED, RUNS, read_json, text_digest, write_json
+from tasks.stages.jobs import Job
 from tasks.stages.parent import workers
+from tasks.stages.screen import Screen
 from tasks.stages.table_audits import releases, releases_behind
 
 SEED = 0
 """Of every audit's samples: they say something about the code alone, and need only be the same in every run."""
 MOST: int | None = None
 """Samples of either world; None: as many as each audit takes by itself."""
+RECORD = "record.json"
+"""Of a unit, what it found."""
 
 
-def main(name: str) -> None:
-    """Audit what suite `name` releases.
-
-    Raises:
-        PrivacyError: an audit proves more than a ledger accounts for.
-    """
-    params = load()
-    entry("suites", name, params.suites)
-    planned = plan(name, params)
-    confidence, size = corrected_confidence(len(planned)), {} if MOST is None else {"n_samples": MOST}
-    records: list[dict[str, Any]] = []
-    for job, covers in planned.items():
-        result = record(job.audit, confidence, SEED, **(dict(job.arguments) | size))
-        records.append(result | {"network": job.network, "covers": covers})
-    with atomic_write(RUNS / name / "audit.json") as path:
-        write_json(path, records)
-    for audited in records:
-        if is_fault(audited):
-            raise PrivacyError(
-                f"{RUNS / name / 'audit.json'}: {audited['audit']}: {audited['mechanism']}: the ledger accounts for "
-                f"epsilon {audited['epsilon_accounted']:g}, but what is released proves at least "
-                f"{audited['audited_epsilon']:.3g}; mend it before anything is released"
-            )
-
-
-class Job(NamedTuple):
+class Planned(NamedTuple):
     """One audit to be run."""
 
     audit: str
@@ -71,7 +54,7 @@ class Job(NamedTuple):
     """Keyword arguments of the auditor."""
 
 
-Plan = dict[Job, dict[str, list[str]]]
+Plan = dict[Planned, dict[str, list[str]]]
 """Every audit -> the experiments and their settings that it is an audit of."""
 
 
@@ -153,10 +136,65 @@ def _add(
     planned: Plan, audit: str, arguments: dict[str, Any], key: str = "", settings: Iterable[str] = (), network: str = ""
 ) -> None:
     """Plan an audit, for the settings of an experiment in addition to those that it is of already."""
-    covers = planned.setdefault(Job(audit, network, tuple(sorted(arguments.items()))), {})
+    covers = planned.setdefault(Planned(audit, network, tuple(sorted(arguments.items()))), {})
     if key:
         covered = covers.setdefault(key, [])
         covered += [setting for setting in settings if setting not in covered]
+
+
+@dataclass(frozen=True)
+class Unit(runs.Unit):
+    """An audit of a suite."""
+
+    planned: Planned
+    covers: dict[str, list[str]]
+
+
+class Audits(Job[Unit]):
+    """All audits of a suite."""
+
+    stage = "audit"
+
+    def __init__(self, name: str, params: Params) -> None:
+        super().__init__(name, params)
+        entry("suites", name, params.suites)
+        self.output, self.size = RUNS / name / "audit.json", {} if MOST is None else {"n_samples": MOST}
+        self.planned = plan(name, params)
+        self.confidence = corrected_confidence(len(self.planned))
+
+    @override
+    def checks(self) -> list[dict[str, Any]]:
+        return []
+
+    @override
+    def plan(self) -> Iterator[Unit]:
+        for planned, covers in self.planned.items():
+            label = f"{planned.audit.replace('/', '-')}-{text_digest(str(planned))[:6]}"
+            decides = (str(planned), self.confidence, SEED, self.size, self.code)
+            yield Unit(label, runs.folder_of(self.kept, label, *decides), planned, covers)
+
+    @override
+    def run(self, unit: Unit, path: Path, screen: Screen) -> None:
+        screen.begin(unit.label, 1)
+        arguments = dict(unit.planned.arguments) | self.size
+        write_json(path / RECORD, record(unit.planned.audit, self.confidence, SEED, **arguments))
+        screen.step(1)
+
+    @override
+    def write(self, units: list[Unit], path: Path) -> None:
+        self.records: list[dict[str, Any]] = [
+            read_json(unit.done / RECORD) | {"network": unit.planned.network, "covers": unit.covers} for unit in units
+        ]
+        write_json(path, self.records)
+
+    @override
+    def refuse(self) -> None:
+        for audited in filter(is_fault, self.records):
+            raise PrivacyError(
+                f"{self.output}: {audited['audit']}: {audited['mechanism']}: the ledger accounts for epsilon "
+                f"{audited['epsilon_accounted']:g}, but what is released proves at least "
+                f"{audited['audited_epsilon']:.3g}; mend it before anything is released"
+            )
 
 
 def require_known(names: Sequence[str]) -> list[str]:
@@ -190,5 +228,4 @@ def _record(name: str, confidence: float) -> dict[str, Any]:
     return result | {"verdict": judged, "fault": is_fault(result), "claim": name in CLAIMS}
 
 
-if __name__ == "__main__":
-    run_stage(main)
+work, main = Audits.commands(__name__)

@@ -19,7 +19,7 @@ from tasks.stages.common import private
 ATTACKING = tuple(kind.module for kind in ATTACKS.values())
 WORK = {
     module: f"tasks.stages.{module}:work"
-    for module in ("align", "audit_training", "embed_networks", "train", "train_networks", *ATTACKING)
+    for module in ("align", "audit", "audit_training", "embed_networks", "train", "train_networks", *ATTACKING)
 }
 """Module of a stage that has units -> what its work on one name consists of (`tasks.stages.runs.Work`)."""
 

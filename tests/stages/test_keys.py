@@ -48,6 +48,7 @@ STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = 
         [*stage.Membership("tiny", params).plan()][:4],
         "attack.asked=3 attack.k=7 attack.seed=2 experiments.tiny-ease.config.regularization=1. "
         f"experiments.tiny-ease.model='popularity' {ROWS} {READ}"),
+    "audit": ("tiny", lambda stage, params, _: stage.Audits("tiny", params).plan(), ""),
     "audit_training": ("test_audit_training", lambda stage, params, _: stage.TrainingAudits("tiny", params).plan(),
         "training_audit.seed=9 training_audit.canaries=50 training_audit.guesses=20 training_audit.items=2 "
         f"training_audit.confidence=.9 experiments.tiny-dpae.config.epochs=9 experiments.tiny-dpae.sweep=[] {ROWS}"),
