@@ -42,7 +42,9 @@ def ask(address: str, what: str, **filters: Any) -> list[dict[str, Any]]:
 
 
 def last_run(address: str) -> dict[str, Any]:
-    return ask(address, "flow_runs", sort="START_TIME_DESC", limit=1)[0]
+    """The flow run that began last; not one that a schedule will begin, which Prefect sorts by when that is."""
+    begun = {"start_time": {"is_null_": False}}
+    return ask(address, "flow_runs", sort="START_TIME_DESC", limit=1, flow_runs=begun)[0]
 
 
 def task_runs(address: str) -> dict[str, dict[str, Any]]:
