@@ -21,7 +21,7 @@ from tasks import contracts
 from tasks.audits import AUDITS, CLAIMS, OF_CODE, of_model
 from tasks.audits.verdicts import corrected_confidence, is_fault, record
 from tasks.config.fields import PerturbedFeatures
-from tasks.config.params import Experiment, Params, Suite, entry
+from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import TASKS
 from tasks.contracts import Feature
 from tasks.errors import ConfigurationError, PrivacyError
@@ -161,6 +161,15 @@ class Audits(Job[Unit]):
         self.output, self.size = RUNS / name / "audit.json", {} if MOST is None else {"n_samples": MOST}
         self.planned = plan(name, params)
         self.confidence = corrected_confidence(len(self.planned))
+
+    @override
+    @classmethod
+    def main(cls, name: str, *options: Any, **named: Any) -> dict[str, Any]:
+        job = cls(name, load())
+        if job.planned:
+            return super().main(name, *options, **named)
+        job.assemble([], [])
+        return {}
 
     @override
     def checks(self) -> list[dict[str, Any]]:

@@ -112,8 +112,7 @@ class Work(Generic[_Unit]):
     @property
     def lock(self) -> Path:
         """Held while results are put together, and while those of a unit are replaced."""
-        parent = self.kept or self.units[0].folder.parent
-        return parent.with_name(f".{text_digest(self.title)[:16]}.lock")
+        return self.units[0].folder.parent.with_name(f".{text_digest(self.title)[:16]}.lock")
 
 
 def folder_of(parent: Path, label: str, *decides: Any) -> Path:
@@ -177,10 +176,10 @@ def perform(
         ConfigurationError: there is no such unit, or it has another key here.
     """
     chosen = [candidate for candidate in work.units if unit in (None, candidate.label)]
-    if unit is not None and not chosen:
+    if not chosen:
         labels = ", ".join(candidate.label for candidate in work.units)
         raise ConfigurationError(f"{work.title}: has no unit {unit!r}; its units: {labels}")
-    if key is not None and key != (here := chosen[0].folder.name):
+    if key not in (None, here := chosen[0].folder.name):
         raise ConfigurationError(
             f"{socket.gethostname()} has other code, packages or inputs: the unit {key} is {here} here; "
             "bring its clone to the same revision and its environment to that requirements.lock"
@@ -209,7 +208,7 @@ def perform(
 def _clear(work: Work[Any]) -> None:
     """Remove the folders of former units, but for those that another process works on, with other parameters."""
     current = {candidate.folder.name for candidate in work.units}
-    for folder in work.kept.iterdir() if work.kept is not None and work.units else ():
+    for folder in work.kept.iterdir() if work.kept is not None else ():
         if folder.name.partition(ASIDE)[0] in current:
             continue
         try:
