@@ -116,7 +116,7 @@ def _require_named(names: Names, ratings: Path, files: list[Path]) -> None:
 
 
 def _dataset(ratings: Path, people: Path | None, names: Names, licence: str) -> tuple[dict[str, Any], Given, list[str]]:
-    interactions = reading.interactions(ratings, "interactions", names)
+    interactions = reading.all_interactions(ratings, "interactions", names)
     read: dict[str, Any] = {"separator": None}
     notes = [interactions.taken.line]
     read |= _interactions(interactions, ratings, names, notes)
@@ -142,6 +142,8 @@ def _interactions(interactions: Given, path: Path, names: Names, notes: list[str
             stamp = None
         else:
             notes.append(f"{stamp}: times ({time})")
+    if repeated := len(interactions.rows) - interactions.rows.n_unique(["user", "item"]):
+        notes.append(f"{repeated:,} repeated pairs, each used once: the latest, without times the best rated")
     return {
         "interactions": {
             "user": columns["user"], "item": columns["item"], "rating": columns.get("rating"), "timestamp": stamp,

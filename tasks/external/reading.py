@@ -84,12 +84,17 @@ class Log:
         return table
 
 
+def all_interactions(path: Path, role: str, names: Names) -> Given:
+    """Users' interactions: user, item and, where there is one, rating."""
+    return _read(path, role, names, ("user", "item"), ("rating",))
+
+
 def interactions(path: Path, role: str, names: Names) -> Given:
-    """Users' interactions: user, item and, where there is one, rating; of a pair that is repeated the last row."""
-    table = _read(path, role, names, ("user", "item"), ("rating",))
+    """The same, of a pair that is repeated the last row."""
+    table = all_interactions(path, role, names)
     rows = table.rows.unique(["user", "item"], keep="last", maintain_order=True)
     if repeated := len(table.rows) - len(rows):
-        table.taken.notes.append(f"{repeated:,} repeated pairs, the last of each is used")
+        table.taken.notes.append(f"{repeated:,} repeated pairs, the last row of each is used")
     return Given(rows, table.taken)
 
 

@@ -24,6 +24,7 @@ from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain
 from tasks.datasets.fetch import Places
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.reading import Names
+from tasks.papers.protocol import keep_latest
 from tasks.raw import read_raw
 from tasks.stages.data import tables_of
 from tests import parameters
@@ -110,6 +111,21 @@ def test_files_without_a_header_are_read_by_position_by_the_first_run_too(shop: 
     assert dataset.read == named | {"interactions": columns}
     with tables_of("bare", dataset) as (_, raw):
         assert raw.scan("interactions").collect().height == rows.count("\n")
+
+
+@pytest.mark.parametrize(("times", "kept"), [("none", 5.0), ("seconds", 3.0)])
+def test_of_repeated_pairs_a_run_uses_what_is_said(times: str, kept: float) -> None:
+    """The best rated is no row of the audit's table, which has the last of each; the scale has it all the same."""
+    rows = pl.DataFrame([("a", "x", 5, 1.3e9), ("a", "x", 3, 1.4e9), ("b", "x", 1, 1.3e9)], orient="row")
+    rows = rows.select(user="column_0", item="column_1", rating="column_2", time="column_3")
+    (rows.drop("time") if times == "none" else rows).write_csv("repeats.csv")
+    _, taken = begin("repeats", Path("repeats.csv"), None, USUAL)
+    assert "1 repeated pairs, each used once: the latest, without times the best rated" in taken
+    dataset = params.load().datasets["repeats"]
+    assert (dataset.read["time"], dataset.read["rating_scale"]["high"]) == (times, 5.0)
+    with tables_of("repeats", dataset) as (_, raw):
+        used = keep_latest(raw.scan("interactions").collect())
+    assert used.filter(user="a")["rating"].to_list() == [kept]
 
 
 def test_without_users_nothing_is_attacked() -> None:
