@@ -136,7 +136,8 @@ def _interactions(interactions: Given, path: Path, names: Names, notes: list[str
     stamp = reading.role_column(path, "time", names, required=False)
     time = "none"
     if stamp is not None:
-        time = _time(reading.rows_of(path, {stamp: TEXT}, FIRST_ROWS)[stamp].head(FIRST_ROWS))
+        _, first = reading.rows_of(path, {stamp: TEXT}, FIRST_ROWS)
+        time = _time(first[stamp].head(FIRST_ROWS))
         if time == "none":
             notes.append(f"{stamp}: not seconds or milliseconds since 1970, and not ISO 8601; left out")
             stamp = None
@@ -185,7 +186,7 @@ def _users(path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
     """
     user = str(reading.role_column(path, "user", names))
     columns = reading.columns_of(path, [user])
-    rows = reading.rows_of(path, {name: Column("id") if name == user else TEXT for name in columns})
+    lines, rows = reading.rows_of(path, {name: Column("id") if name == user else TEXT for name in columns})
     features: list[dict[str, Any]] = []
     used = {"user"}  # which is the id's
     for name in columns:
@@ -198,7 +199,7 @@ def _users(path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
         distinct = present.n_unique()
         entry: dict[str, Any] = {"name": _feature_name(name, used), "column": name}
         if not numbers.null_count() and distinct >= FEWEST_NUMBERS and not empty:
-            reading.require_finite(path, rows, name)
+            reading.require_finite(path, rows, name, lines)
             features.append(entry | {"kind": "numeric", "sensitive": False})
         elif 2 <= distinct <= MOST_CATEGORIES and (not empty or "unknown" not in present):
             unknown = {"unknown": "unknown"} if empty else {}

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from tasks.contracts import SPLITS, Feature, RatingScale
 from tasks.datasets.fetch import Options, Places, Source
-from tasks.datasets.tables import LONGER_SEPARATORS, SUFFIXES, Column, batches, first_line, in_seconds
+from tasks.datasets.tables import LONGER_SEPARATORS, SUFFIXES, Column, batches, in_seconds, read_table
 from tasks.datasets.text import allow, require_unique
 from tasks.errors import DataError
 from tasks.raw import raw_writer, write_raw
@@ -235,9 +235,9 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
     users: pl.DataFrame | None = None
     features: tuple[Feature, ...] = ()
     if options.users is not None:
-        users = _users(paths["users"], options.users, options.separator, people)
+        lines, users = _users(paths["users"], options.users, options.separator, people)
         people.listed, people.file = users[options.users.user], f"{paths['users']}"
-        features = tuple(_feature(paths["users"], users, feature) for feature in options.users.features)
+        features = tuple(_feature(paths["users"], users, lines, feature) for feature in options.users.features)
         columns = {"user": options.users.user} | {feature.name: feature.column for feature in options.users.features}
         users = users.select(pl.col(column).alias(name) for name, column in columns.items())
     parts = {"interactions": _interactions(paths["interactions"], options, people, items)}
@@ -283,42 +283,43 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
         columns[names.timestamp] = Column("time" if time == "iso" else "number")
     if names.split is not None:
         columns[names.split] = Column("text")
-    for line, rows in batches(path, options.separator, columns):
-        _check_ids(path, rows, names.user, line, people)
-        _check_ids(path, rows, names.item, line, items)
+    position = 0
+    for lines, rows in batches(path, options.separator, columns):
+        _check_ids(path, rows, names.user, lines, people)
+        _check_ids(path, rows, names.item, lines, items)
         rating, timestamp = pl.lit(None, pl.Float32), pl.lit(None, pl.Int64)
         if names.rating is not None and scale is not None:
             rating = pl.col(names.rating).cast(pl.Float32)
             on_scale = rating.is_in(pl.Series(scale.levels, dtype=pl.Float32).implode())
             words = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
-            allow(path, rows, names.rating, on_scale, words, line)
+            allow(path, rows, names.rating, on_scale, words, lines)
         if names.timestamp is not None and time != "order" and time != "none":
-            rows = in_seconds(path, rows, names.timestamp, line, time)
+            rows = in_seconds(path, rows, names.timestamp, lines, time)
             timestamp = pl.col(names.timestamp)
         table = rows.select(user=pl.col(names.user), item=pl.col(names.item), rating=rating, timestamp=timestamp)
         if time == "order":
-            position = line - first_line(path, columns)
             table = table.with_columns(position=pl.int_range(position, position + len(rows), dtype=pl.Int64))
+            position += len(rows)
         if names.split is not None:
             part, words = pl.col(names.split).is_in(SPLITS), f"one of {', '.join(SPLITS)}"
-            allow(path, rows, names.split, part, words, line)
+            allow(path, rows, names.split, part, words, lines)
             table = table.with_columns(split=rows[names.split])
         yield table
 
 
-def _users(path: Path, spec: Users, separator: str | None, people: _Ids) -> pl.DataFrame:
+def _users(path: Path, spec: Users, separator: str | None, people: _Ids) -> tuple[pl.Series, pl.DataFrame]:
     columns = {spec.user: Column("id")}
     for feature in spec.features:
         columns[feature.column] = Column("number" if feature.kind == "numeric" else "text", feature.unknown is not None)
-    rows = pl.concat([rows for _, rows in batches(path, separator, columns)])
-    _check_ids(path, rows, spec.user, first_line(path, rows.columns), people)
-    require_unique(path, rows, [spec.user], first_line(path, rows.columns))
-    return rows
+    lines, rows = read_table(path, separator, columns)
+    _check_ids(path, rows, spec.user, lines, people)
+    require_unique(path, rows, [spec.user], lines)
+    return lines, rows
 
 
-def _feature(path: Path, rows: pl.DataFrame, spec: UserFeature) -> Feature:
+def _feature(path: Path, rows: pl.DataFrame, lines: pl.Series, spec: UserFeature) -> Feature:
     def require(right: pl.Expr, words: str) -> None:
-        allow(path, rows, spec.column, right, words, first_line(path, rows.columns))
+        allow(path, rows, spec.column, right, words, lines)
 
     column, categories = pl.col(spec.column), spec.categories
     if spec.kind == "numeric":
@@ -350,13 +351,13 @@ def _social(path: Path, names: Social, separator: str | None, people: _Ids) -> I
     if names.relation is not None:
         columns[names.relation] = Column("text")
         relation = pl.col(names.relation)
-    for line, rows in batches(path, separator, columns):
-        _check_ids(path, rows, names.source, line, people)
-        _check_ids(path, rows, names.target, line, people)
+    for lines, rows in batches(path, separator, columns):
+        _check_ids(path, rows, names.source, lines, people)
+        _check_ids(path, rows, names.target, lines, people)
         yield rows.select(source=pl.col(names.source), target=pl.col(names.target), relation=relation)
 
 
-def _check_ids(path: Path, rows: pl.DataFrame, column: str, line: int, ids: _Ids) -> None:
+def _check_ids(path: Path, rows: pl.DataFrame, column: str, lines: pl.Series, ids: _Ids) -> None:
     """Note whether all ids are whole numbers.
 
     Raises:
@@ -368,7 +369,7 @@ def _check_ids(path: Path, rows: pl.DataFrame, column: str, line: int, ids: _Ids
     if not rows.select(integral.all()).item():
         ids.integral = False
         words = "an id: a whole number, or text without blanks around it"
-        allow(path, rows, column, ~value.str.contains(UNCLEAN), words, line)
+        allow(path, rows, column, ~value.str.contains(UNCLEAN), words, lines)
     if ids.listed is not None:
         words = f"a user of {ids.file}: list the user there, or leave the line out"
-        allow(path, rows, column, value.is_in(ids.listed.implode()), words, line)
+        allow(path, rows, column, value.is_in(ids.listed.implode()), words, lines)

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from tasks.datasets import files
-from tasks.datasets.text import BLOCK, LONGEST_LINE, YEAR_2100, allow, blocks, opened
+from tasks.datasets.text import BLOCK, LONGEST_LINE, YEAR_2100, allow, blocks, n_lines, opened
 from tasks.errors import DataError
 
 PARQUET = ".parquet"
@@ -44,6 +45,8 @@ ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
 ISO = "a date and time as 2024-05-31T18:30:00 or 2024-05-31T18:30:00+02:00, or a date as 2024-05-31"
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars raises at a broken Parquet file."""
+Numbered = tuple[pl.Series, pl.DataFrame]
+"""Rows, and the number of the line on which each begins."""
 _MARK = b"\xef\xbb\xbf"  # the byte order mark
 _TYPES: dict[str, type[pl.DataType]] = {"number": pl.Float64, "whole": pl.Int64}
 
@@ -148,13 +151,8 @@ def _first_lines(path: Path) -> tuple[str, str]:
     return line, after.decode(errors="replace")
 
 
-def first_line(path: Path, wanted: Iterable[str] = ()) -> int:
-    """The number of the first row of a table, of which these columns are read."""
-    return 1 + form(path, wanted=wanted).headed
-
-
-def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
-    """The wanted columns of a table, some rows at a time, with the number of their first line.
+def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) -> Iterator[Numbered]:
+    """The wanted columns of a table, some rows at a time.
 
     Text is UTF-8 with one row per line, fields may be quoted with ", and every line has as many fields as the header.
 
@@ -173,18 +171,34 @@ def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) ->
     _require_columns(path if shape.kind == "parquet" else f"{path}:1", shape.names, columns)
     read = {"text": _text, "json": _json, "parquet": _parquet}[shape.kind](path, shape, columns)
     empty = True
-    for line, rows in read:
+    for lines, rows in read:
         empty = False
         for name in (name for name, column in columns.items() if column.kind == "id"):
             blank = pl.col(name).str.contains(BLANK)
-            allow(path, rows, name, ~blank, "an id without blanks around it", line)
-        yield line, rows
+            allow(path, rows, name, ~blank, "an id without blanks around it", lines)
+        yield lines, rows
     if empty:
         raise DataError(f"{path}: has {'a header and nothing else' if shape.headed else 'no rows'}")
 
 
+def read_table(
+    path: Path, separator: str | None, columns: Mapping[str, Column], at_least: int | None = None
+) -> Numbered:
+    """The batches as one.
+
+    at_least: so many first rows are enough; None: all rows.
+    """
+    parts: list[Numbered] = []
+    for part in batches(path, separator, columns):
+        parts.append(part)
+        if at_least is not None and sum(len(rows) for _, rows in parts) >= at_least:
+            break
+    lines, rows = zip(*parts, strict=True)
+    return pl.concat(lines), pl.concat(rows)
+
+
 def in_seconds(
-    path: Path, rows: pl.DataFrame, column: str, line: int, kind: Literal["seconds", "milliseconds", "iso"]
+    path: Path, rows: pl.DataFrame, column: str, lines: pl.Series, kind: Literal["seconds", "milliseconds", "iso"]
 ) -> pl.DataFrame:
     """The same rows with int64 seconds since 1970, rounded down; times without a zone are UTC.
 
@@ -193,18 +207,18 @@ def in_seconds(
     """
     value = pl.col(column)
     if kind != "iso":
-        allow(path, rows, column, value.is_finite(), "a number", line)
+        allow(path, rows, column, value.is_finite(), "a number", lines)
     if kind == "milliseconds":
         right = value.is_between(0, 1000 * YEAR_2100, closed="left")
-        allow(path, rows, column, right, "milliseconds between 1970 and 2100", line)
+        allow(path, rows, column, right, "milliseconds between 1970 and 2100", lines)
         return rows.with_columns((value / 1000).floor().cast(pl.Int64))
     if kind == "iso":
         seconds = rows.select(iso_seconds(value) if rows[column].dtype == pl.String else value.dt.epoch("s"))[column]
-        allow(path, rows, column, pl.lit(seconds).is_not_null(), ISO, line)
+        allow(path, rows, column, pl.lit(seconds).is_not_null(), ISO, lines)
         rows = rows.with_columns(seconds)
     else:
         rows = rows.with_columns(value.floor().cast(pl.Int64))
-    files.check(path, rows, {column: files.SECONDS}, first_line=line)
+    files.check(path, rows, {column: files.SECONDS}, first_line=lines)
     return rows
 
 
@@ -216,7 +230,7 @@ def iso_seconds(text: pl.Expr) -> pl.Expr:
     return text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", strict=False, time_zone="UTC").dt.epoch("s")
 
 
-def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
+def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[Numbered]:
     fields = {name: files.Column(empty=True) for name in shape.names} | _fields(columns)
     if len(fields) < len(shape.names):
         raise DataError(f"{path}:1: two columns have the same name; give each its own")
@@ -230,9 +244,10 @@ def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[tu
         if lines.count(b'"') % 2 and len(lines) < 2 * BLOCK:  # a quoted field may go on in the next block
             waiting = lines
         elif lines := lines.rstrip(b"\r\n"):
-            yield start, _parsed(path, shape, fields, lines, start).select(list(columns))
-    if waiting:
-        yield start, _parsed(path, shape, fields, waiting, start).select(list(columns))
+            rows = _parsed(path, shape, fields, lines, start).select(list(columns))
+            yield _numbered(lines, start, len(rows)), rows
+    if waiting:  # a quote is missing, which is refused
+        _parsed(path, shape, fields, waiting, start)
 
 
 def _parsed(path: Path, shape: Form, fields: dict[str, files.Column], lines: bytes, line: int) -> pl.DataFrame:
@@ -241,12 +256,23 @@ def _parsed(path: Path, shape: Form, fields: dict[str, files.Column], lines: byt
     return files.TextTable(path.name, fields, shape.separator, quoted=quoted, multiline=quoted).parse(path, lines, line)
 
 
-def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
+def _numbered(lines: bytes, line: int, n_rows: int) -> pl.Series:
+    """The number of the line on which each row begins: a line end between quotes ends none."""
+    if n_lines(lines) == n_rows:
+        return pl.int_range(line, line + n_rows, eager=True)
+    text = np.frombuffer(lines, np.uint8)
+    quotes, ends = (np.flatnonzero(text == ord(character)) for character in '"\n')
+    ends_row = np.searchsorted(quotes, ends) % 2 == 0
+    return pl.Series(np.concatenate([[line], line + 1 + np.flatnonzero(ends_row)]))
+
+
+def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[Numbered]:
     for line, lines in blocks(path):
         lines = (lines.removeprefix(_MARK) if line == 1 else lines).rstrip(b"\r\n")
         _utf_8(path, lines, line)
         if lines:
-            yield line, files.json_rows(path, lines, _fields(columns), line)
+            rows = files.json_rows(path, lines, _fields(columns), line)
+            yield pl.int_range(line, line + len(rows), eager=True), rows
 
 
 def _fields(columns: Mapping[str, Column]) -> dict[str, files.Column]:
@@ -272,11 +298,12 @@ def _require_columns(where: str | Path, names: list[str], columns: Mapping[str, 
             raise DataError(f"{where}: {what} (has {listed}); correct `read` in params.yaml, or its separator")
 
 
-def _parquet(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
+def _parquet(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[Numbered]:
     try:
         row = 1
         for rows in pl.scan_parquet(path, glob=False).select(list(columns)).collect_batches(chunk_size=BATCH):
-            yield row, rows.select(_cast(path, rows[name], column, row) for name, column in columns.items())
+            read = rows.select(_cast(path, rows[name], column, row) for name, column in columns.items())
+            yield pl.int_range(row, row + len(rows), eager=True), read
             row += len(rows)
         if row <= (n_rows := pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()):
             raise DataError(f"{path}: holds {row - 1:,} of {n_rows:,} rows; save it again")

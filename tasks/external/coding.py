@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.datasets.tables import batches, first_line
+from tasks.datasets.tables import batches
 from tasks.datasets.text import require_unique
 from tasks.errors import DataError
 from tasks.external.reading import PARQUET, Column, Names, Role, role_column
@@ -80,7 +80,7 @@ def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
     users = _Coder(pl.Series([], dtype=pl.String), closed=False)
     things = _Coder(pl.Series([], dtype=pl.String) if items is None else items, closed=items is not None)
     pieces, strangers = list[tuple[NDArray[np.int32], NDArray[np.int32]]](), 0
-    for user, item in _ids(path, names, "user", "item"):
+    for _, user, item in _ids(path, names, "user", "item"):
         codes = things.code(item)
         usable = codes.is_not_null()
         strangers += len(item) - int(usable.sum())
@@ -104,16 +104,16 @@ def catalogue(path: Path, names: Names) -> pl.Series:
     for file in parts(path):
         if (user := role_column(file, "user", names, required=False)) is not None:
             raise DataError(f"{file}: has users (column {user!r}); a catalogue has a row for each item, and no ratings")
-    ids = pl.concat([item for (item,) in _ids(path, names, "item")])
-    require_unique(path, pl.DataFrame({"item": ids}), ["item"], 1 if path.is_dir() else first_line(path))
+    lines, ids = map(pl.concat, zip(*_ids(path, names, "item"), strict=True))
+    require_unique(path, pl.DataFrame({"item": ids}), ["item"], 1 if path.is_dir() else lines)
     return ids.sort()
 
 
 def _ids(path: Path, names: Names, *roles: Role) -> Iterator[list[pl.Series]]:
-    """Columns of ids, a batch at a time, of one file after another."""
+    """Numbers of lines and columns of ids, a batch at a time, of one file after another."""
     for file in parts(path):
         columns = [str(role_column(file, role, names)) for role in roles]
         if len(set(columns)) < len(columns):
             raise DataError(f"{file}: column {columns[0]!r} is taken for {' and '.join(roles)}; name them")
-        for _, rows in batches(file, None, dict.fromkeys(columns, Column("id"))):
-            yield [rows[column] for column in columns]
+        for lines, rows in batches(file, None, dict.fromkeys(columns, Column("id"))):
+            yield [lines, *(rows[column] for column in columns)]

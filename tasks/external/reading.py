@@ -19,7 +19,7 @@ from tasks.datasets.files import is_number
 from tasks.datasets.tables import PARQUET as PARQUET
 from tasks.datasets.tables import SUFFIXES as SUFFIXES
 from tasks.datasets.tables import Column as Column
-from tasks.datasets.tables import batches, first_line, form
+from tasks.datasets.tables import form, read_table
 from tasks.datasets.tables import iso_seconds as iso_seconds
 from tasks.datasets.text import allow, require_unique
 from tasks.errors import ConfigurationError, DataError
@@ -139,8 +139,9 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
         if name not in header:
             raise ConfigurationError(f"{path}: no column {name!r} (has {_quote(header)}); correct --attributes")
     chosen = wanted or tuple(name for name in header if name != user)
-    rows = rows_of(path, {user: Column("id")} | {name: Column("text", may_be_empty=True) for name in chosen})
-    require_unique(path, rows, [user], first_line(path, [user]))
+    columns = {user: Column("id")} | {name: Column("text", may_be_empty=True) for name in chosen}
+    lines, rows = rows_of(path, columns)
+    require_unique(path, rows, [user], lines)
     classes, notes = {"user": rows[user]}, []
     for name in chosen:
         grouped, note = _classes(rows[name].cast(pl.String))
@@ -162,9 +163,9 @@ def canaries(path: Path) -> Given:
     for name in columns:
         if name not in header:
             raise DataError(f"{path}: no column {name!r} (has {_quote(header)}); is it from `dprec audit canaries`?")
-    rows = rows_of(path, columns)
-    allow(path, rows, "included", pl.col("included").is_in([0, 1]), "0 or 1", first_line(path))
-    require_unique(path, rows, ["canary"], first_line(path))
+    lines, rows = rows_of(path, columns)
+    allow(path, rows, "included", pl.col("included").is_in([0, 1]), "0 or 1", lines)
+    require_unique(path, rows, ["canary"], lines)
     return _given(rows, "canaries", path, {name: name for name in columns})
 
 
@@ -174,10 +175,10 @@ def vectors(path: Path, role: str, names: Names) -> Given:
     numbers = [name for name in columns_of(path, [user]) if name != user]
     if not numbers:
         raise DataError(f"{path}:1: no column of numbers next to {user!r}")
-    rows = rows_of(path, {user: Column("id")} | {name: Column("number") for name in numbers})
+    lines, rows = rows_of(path, {user: Column("id")} | {name: Column("number") for name in numbers})
     for name in numbers:
-        require_finite(path, rows, name)
-    require_unique(path, rows, [user], first_line(path, [user]))
+        require_finite(path, rows, name, lines)
+    require_unique(path, rows, [user], lines)
     return _given(rows.rename({user: "user"}), role, path, {"user": user}, [f"{len(numbers)} numbers"])
 
 
@@ -219,27 +220,23 @@ def _read(
     if len(set(recognised.values())) < len(recognised):
         raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
     columns = {name: Column("id" if role in IDS else "number") for role, name in recognised.items()}
-    rows = rows_of(path, columns)
+    lines, rows = rows_of(path, columns)
     for name in (name for name, kind in columns.items() if kind.kind == "id"):
         if rows[name].is_in([name]).any():
             raise DataError(f"{path}:1: {name!r} is a value of its column; add a first line that names the columns")
     for name, kind in columns.items():
         if kind.kind == "number":
-            require_finite(path, rows, name)
+            require_finite(path, rows, name, lines)
     rows = rows.rename({name: role for role, name in recognised.items()})
     if unique:
-        require_unique(path, rows, list(unique), first_line(path, columns))
+        require_unique(path, rows, list(unique), lines)
     shape = form(path, wanted=columns)
     notes = ["no header"] if shape.kind == "text" and not shape.headed else []
     return _given(rows, what, path, recognised, notes)
 
 
-def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = None) -> pl.DataFrame:
-    """The wanted columns of a table, read strictly. Text of Parquet may be numbers and times, too.
-
-    Args:
-        at_least: so many first rows are enough; None: all rows.
-    """
+def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = None) -> tuple[pl.Series, pl.DataFrame]:
+    """The wanted columns of a table by `read_table`; text of Parquet may be numbers and times, too."""
     names = columns_of(path, columns)
     for name in columns:
         if (times := names.count(name)) != 1:
@@ -248,18 +245,13 @@ def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = No
     columns = {
         name: replace(column, kind="any") if column.kind == "text" else column for name, column in columns.items()
     }
-    parts: list[pl.DataFrame] = []
-    for _, rows in batches(path, None, columns):
-        parts.append(rows)
-        if at_least is not None and sum(map(len, parts)) >= at_least:
-            break
-    return pl.concat(parts)
+    return read_table(path, None, columns, at_least)
 
 
-def require_finite(path: Path, rows: pl.DataFrame, name: str) -> None:
+def require_finite(path: Path, rows: pl.DataFrame, name: str, lines: pl.Series) -> None:
     """Refuse a column of numbers, or of numbers as text, in which one is none, or larger than `LARGEST`."""
     small = pl.col(name).cast(pl.Float64).abs() <= LARGEST
-    allow(path, rows, name, small, f"a finite number of at most {LARGEST:g}", first_line(path, rows.columns))
+    allow(path, rows, name, small, f"a finite number of at most {LARGEST:g}", lines)
 
 
 def columns_of(path: Path, wanted: Iterable[str] = ()) -> list[str]:

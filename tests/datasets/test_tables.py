@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.datasets import tables
-from tasks.datasets.tables import Column, batches, first_line, in_seconds
+from tasks.datasets.tables import Column, batches, in_seconds, read_table
 from tasks.errors import DataError
 
 COLUMNS = {"user": Column("id"), "n": Column("whole"), "x": Column("number"), "word": Column("text", may_be_empty=True)}
@@ -141,8 +141,8 @@ def test_numbers_without_a_header_are_in_the_order_of_movielens(path: Path) -> N
     columns = {"user": Column("id"), "item": Column("id"), "rating": Column("number"), "timestamp": Column("whole")}
     for between in ("\t", "::", ","):
         path.write_text(between.join(["1", "17", "4.5", "881250949"]) + "\n")
-        assert [rows.rows() for _, rows in batches(path, None, columns)] == [[("1", "17", 4.5, 881250949)]]
-        assert first_line(path) == 1
+        lines, rows = read_table(path, None, columns)
+        assert (lines.to_list(), rows.rows()) == ([1], [("1", "17", 4.5, 881250949)])
     for other in ("1,2,3,4,5", "1,17,881250949", "1,17,881250949,4", "0,196,242,3"):
         path.write_text(f"{other}\n")
         refused(path, r"table.csv:1: no column 'user' \(has 'column_1', 'column_2'", separator=None)
@@ -156,6 +156,10 @@ def test_quoted_text_may_have_line_ends(path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(tables, "blocks", functools.partial(tables.blocks, size=8))
     path.write_text(HEADER + '7,,3,"a\nb, ""c""",1\n8,,4,,2\n')
     assert read(path) == [("7", 3, 1.0, 'a\nb, "c"'), ("8", 4, 2.0, None)]
+    path.write_text(path.read_text() + '9,,5,"\n\n",3\n 9,,6,w,4\n')
+    refused(path, "table.csv:8: user is ' 9'")
+    path.write_text(path.read_text().replace(" 9", "9"))
+    assert read_table(path, ",", COLUMNS)[0].to_list() == [2, 4, 5, 8]
     path.write_text(HEADER + '7,,3,5" disk,1\n8,,4,5" disk,1\n')
     refused(path, "table.csv:2: a quot")
     path.write_text(HEADER + '7,,3,w,1\n8,,4,5" disk,1\n9,,4,w,1\n')
@@ -193,7 +197,7 @@ def test_lines_are_counted_across_blocks(path: Path, monkeypatch: pytest.MonkeyP
     path.write_text(HEADER + "".join(f"{n},,3,w,1\n" for n in range(40)))
     parts = list(batches(path, ",", COLUMNS))
     assert len(parts) > 5
-    assert [user for line, rows in parts for user in zip(rows["user"], range(line, 99), strict=False)] == [
+    assert [user for lines, rows in parts for user in zip(rows["user"], lines, strict=True)] == [
         (str(n), n + 2) for n in range(40)
     ]
     with path.open("a") as file:
@@ -250,7 +254,7 @@ def test_an_empty_broken_or_other_parquet_file_is_refused(path: Path) -> None:
 
 def seconds(values: Sequence[object], kind: Literal["seconds", "milliseconds", "iso"]) -> list[int]:
     frame = pl.DataFrame({"when": values})
-    return in_seconds(Path("t.csv"), frame, "when", 2, kind)["when"].to_list()
+    return in_seconds(Path("t.csv"), frame, "when", pl.Series([2, 3][: len(values)]), kind)["when"].to_list()
 
 
 @pytest.mark.parametrize(
