@@ -74,7 +74,8 @@ def repeat(job: Repeated, request: AuditRequest, say: Callable[[str], None]) -> 
     Raises:
         ConfigurationError: the command lacks {train} or {out}, the folder was made for other data, or an option that
             the audit takes afterwards is wrong.
-        DataError: a run failed, was too slow, changed what it was given or wrote no valid lists (one line).
+        DataError: a run failed, was too slow, changed what it was given or wrote no valid lists, or what it is given
+            cannot be written (one line).
     """
     check(request, has_canaries=job.canaries > 0, has_control=job.control is not None, has_lists=False)
     if request.users is not None:
@@ -233,6 +234,8 @@ def _side_by_side(runner: _Runner, jobs: int) -> None:
                 runner.run(number)
             except DprecError as error:
                 failures[number] = error
+            except OSError as error:  # that of a full disk names no file
+                failures[number] = DataError(f"{_name(number)}: {error.filename or runner.job.work}: {error.strerror}")
 
     with ThreadPoolExecutor(jobs) as pool:
         try:

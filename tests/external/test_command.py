@@ -1,5 +1,6 @@
 """`dprec audit --command`: what a run is given, what is repeated, what fails, and known truths."""
 
+import errno
 import json
 import os
 import shlex
@@ -200,6 +201,16 @@ def test_a_run_that_fails_is_named_in_one_line_with_its_output(tmp_path: Path, t
     with pytest.raises(DataError, match=complaint) as error:
         repeated(tmp_path, shell(text), limit=0.5)
     assert "\n" not in str(error.value)
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.EFBIG, "File too large")
+
+    ratings(tmp_path)
+    monkeypatch.setattr(Splits, "write", full)
+    with pytest.raises(DataError, match=f"^run-000: {tmp_path / 'work'}: File too large$"):
+        repeated(tmp_path, popular())
 
 
 @pytest.mark.parametrize("session", ["", "setsid "])
