@@ -20,7 +20,7 @@ from tasks.config.fields import NAME
 from tasks.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
-from tasks.external.reading import SUFFIXES, Column, Given, Names, iso_seconds
+from tasks.external.reading import Column, Given, Names, iso_seconds
 from tasks.stages.data import tables_of
 
 LICENCE = "Own data, for use in this company only."
@@ -53,9 +53,9 @@ def begin(
         wait: wait for another command that holds the project to end.
 
     Raises:
-        ConfigurationError: the name is taken or no name, or this is no project; git would take a file, or a path or its
-            suffix is none that can be used; no file has a column that is named.
-        DataError: a file is missing or malformed, or a column is missing or ambiguous.
+        ConfigurationError: the name is taken or no name, or this is no project; git would take a file, or its path
+            cannot be used; no file has a column that is named.
+        DataError: a file is missing, of another kind or malformed, or a column is missing or ambiguous.
         AlreadyRunning: another command holds the project (and `wait` is false).
     """
     if not re.fullmatch(NAME, name):
@@ -86,13 +86,11 @@ def begin(
 
 
 def _require_usable(path: Path) -> None:
-    """Refuse a file that could not be run, or that git would take."""
+    """Refuse a path that params.yaml cannot hold, or a file that git would take."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
         raise ConfigurationError(f"{path}: the path is not UTF-8, as params.yaml is; rename it") from None
-    if path.suffix.lower() not in SUFFIXES:
-        raise ConfigurationError(f"{path}: is none of {', '.join(SUFFIXES)}; save it as CSV or Parquet")
     if not path.is_file():
         return
     try:

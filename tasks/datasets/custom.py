@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from tasks.contracts import SPLITS, Feature, RatingScale
 from tasks.datasets.fetch import Options, Places, Source
-from tasks.datasets.tables import LONGER_SEPARATORS, SUFFIXES, Column, batches, in_seconds, read_table
+from tasks.datasets.tables import LONGER_SEPARATORS, SUFFIXES, UNCLEAN, Column, batches, in_seconds, read_table
 from tasks.datasets.text import allow, require_unique
 from tasks.errors import DataError
 from tasks.raw import raw_writer, write_raw
@@ -29,8 +29,6 @@ MOST_LEVELS = 100_000
 """Ratings of a finer scale cannot be distinguished from numbers of any kind."""
 LARGEST = 1e18
 """Of the numbers of a feature, without sign: float32 has their differences and squares."""
-UNCLEAN = r"^\s|\s$|\p{Cc}"
-"""Blanks around a text, or control characters in it."""
 RELATION = "link"
 """What a social link is called where no column says it."""
 
@@ -361,15 +359,12 @@ def _check_ids(path: Path, rows: pl.DataFrame, column: str, lines: pl.Series, id
     """Note whether all ids are whole numbers.
 
     Raises:
-        DataError: a value is no id, or none of those that are listed.
+        DataError: a value is none of those that are listed.
     """
     value, number = pl.col(column), pl.col(column).cast(pl.Int64, strict=False)
     # 007 stays text, else it would be the same id as 7
     integral = number.is_not_null() & (number >= 0) & ((value == "0") | ~value.str.contains("^[0+-]"))
-    if not rows.select(integral.all()).item():
-        ids.integral = False
-        words = "an id: a whole number, or text without blanks around it"
-        allow(path, rows, column, ~value.str.contains(UNCLEAN), words, lines)
+    ids.integral &= rows.select(integral.all()).item()
     if ids.listed is not None:
         words = f"a user of {ids.file}: list the user there, or leave the line out"
         allow(path, rows, column, value.is_in(ids.listed.implode()), words, lines)

@@ -35,7 +35,8 @@ SEPARATORS = (",", "\t", ";", "|")
 LONGER_SEPARATORS = ("::", ", ")
 ORDER = ("user", "item", "rating", "timestamp")
 """Columns of a table of numbers without a header."""
-BLANK = r"^\s|\s$"
+UNCLEAN = r"^\s|\s$|\p{Cc}"
+"""Blanks around a text, or control characters in it."""
 RATINGS, TIMES = 1000.0, 1e6
 """Numbers without a header are taken for ratings up to there, and for times from there on."""
 POSITION = re.compile(r"column_[1-9][0-9]*")
@@ -85,10 +86,12 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
         wanted: columns; one called by its position that the first line does not name says that there is no header.
 
     Raises:
-        DataError: the file is missing or empty, or its first line or its schema cannot be read.
+        DataError: the file is missing, empty or of another kind, or its first line or its schema cannot be read.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file")
+    if path.suffix.lower() not in SUFFIXES:
+        raise DataError(f"{path}: is none of {', '.join(SUFFIXES)}; save it as CSV or Parquet")
     if path.suffix.lower() == PARQUET:
         if path.suffix != PARQUET:
             raise DataError(f"{path}: would be read as text; rename it to {path.stem}{PARQUET}")
@@ -174,8 +177,8 @@ def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) ->
     for lines, rows in read:
         empty = False
         for name in (name for name, column in columns.items() if column.kind == "id"):
-            blank = pl.col(name).str.contains(BLANK)
-            allow(path, rows, name, ~blank, "an id without blanks around it", lines)
+            clean = ~pl.col(name).str.contains(UNCLEAN)
+            allow(path, rows, name, clean, "an id without blanks around it or control characters", lines)
         yield lines, rows
     if empty:
         raise DataError(f"{path}: has {'a header and nothing else' if shape.headed else 'no rows'}")

@@ -17,7 +17,6 @@ import polars as pl
 
 from tasks.datasets.files import is_number
 from tasks.datasets.tables import PARQUET as PARQUET
-from tasks.datasets.tables import SUFFIXES as SUFFIXES
 from tasks.datasets.tables import Column as Column
 from tasks.datasets.tables import form, read_table
 from tasks.datasets.tables import iso_seconds as iso_seconds

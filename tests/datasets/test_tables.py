@@ -1,5 +1,6 @@
 import functools
 import gzip
+import re
 import time
 import zipfile
 from collections.abc import Sequence
@@ -169,9 +170,18 @@ def test_quoted_text_may_have_line_ends(path: Path, monkeypatch: pytest.MonkeyPa
     refused(path, "table.csv:2: a quot")
 
 
-def test_ids_with_blanks_around_them_are_refused(path: Path) -> None:
-    path.write_text(HEADER + "7,,3,w,1\n 7,,4,w,1\n")
-    refused(path, "table.csv:3: user is ' 7', not an id without blanks")
+@pytest.mark.parametrize("wrong", [" 7", "7\n7", "7\0"])
+def test_ids_with_blanks_around_them_or_control_characters_are_refused(path: Path, wrong: str) -> None:
+    for file in (path.with_suffix(".parquet"), path.with_suffix(".jsonl")):
+        rows = FRAME.with_columns(user=pl.Series(["7", wrong]))
+        rows.write_parquet(file) if file.suffix == ".parquet" else rows.write_ndjson(file)
+        refused(file, f":2: user is {re.escape(repr(wrong))}, not an id without blanks around it", separator=None)
+
+
+@pytest.mark.parametrize("name", ["table", "table.csv.bz2", "table.xlsx"])
+def test_a_file_of_another_kind_is_refused(path: Path, name: str) -> None:
+    path.with_name(name).write_text(HEADER + "7,,3,w,1\n")
+    refused(path.with_name(name), f"{name}: is none of .csv, .*; save it as CSV or Parquet")
 
 
 def test_damaged_archives_are_refused(path: Path) -> None:
