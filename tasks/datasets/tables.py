@@ -326,14 +326,20 @@ def _cast(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:
     right, wanted = {
         "id": (text or kind.is_integer(), "whole numbers or text"),
         "text": (text or kind.is_integer() or kind == pl.Boolean, "text"),
-        "number": (kind.is_numeric(), "numbers"),
+        "number": (text or kind.is_numeric(), "numbers"),
         "whole": (kind.is_integer(), "whole numbers"),
         "time": (text or moment, "times or text"),
         "any": (text or kind.is_numeric() or kind.is_temporal() or kind == pl.Boolean, "text, numbers or times"),
     }[column.kind]
     if not right and kind != pl.Null:
         raise DataError(f"{path}: column {values.name!r} holds {kind}, not {wanted}; save it as such")
+    if text:
+        values = values.cast(pl.String).replace("", None)  # as in text
     if not column.may_be_empty and values.null_count():
         at = row + values.is_null().arg_true()[0]
         raise DataError(f"{path}:{at}: {values.name} is empty")
+    if text and column.kind == "number":
+        value = pl.col(values.name)
+        right = value.is_null() | value.cast(pl.Float64, strict=False).is_not_null()
+        allow(path, values.to_frame(), values.name, right, "a number", row)
     return values if column.kind == "time" and moment else values.cast(_TYPES.get(column.kind, pl.String))

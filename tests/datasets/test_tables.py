@@ -223,7 +223,9 @@ def test_parquet_gives_the_same_as_text(path: Path) -> None:
     FRAME.write_parquet(parquet)
     FRAME.write_csv(path)
     assert read(parquet) == read(path) == [("7", 3, 1.0, "w"), ("8", 4, 2.0, None)]
-    FRAME.cast({"word": pl.Categorical}).write_parquet(parquet)
+    FRAME.cast({"word": pl.Categorical, "x": pl.String}).with_columns(pl.col("word").fill_null("")).write_parquet(
+        parquet
+    )
     assert read(parquet) == read(path)
     words = pa.array(["w", None])
     for word in (words.cast(pa.large_string()), words.cast(pa.string_view()), words.dictionary_encode()):
@@ -237,6 +239,8 @@ def test_parquet_gives_the_same_as_text(path: Path) -> None:
     [
         ("user", [1.0, 2.0], "column 'user' holds Float64, not whole numbers or text"),
         ("user", [1, None], "table.parquet:2: user is empty"),
+        ("user", ["1", ""], "table.parquet:2: user is empty"),
+        ("x", ["1", "one"], "table.parquet:2: x is 'one', not a number"),
         ("n", [1.0, 2.0], "column 'n' holds Float64, not whole numbers"),
         ("word", [1.0, 2.0], "column 'word' holds Float64, not text"),
         ("word", [[1], [2]], r"column 'word' holds List\(Int64\), not text"),
