@@ -41,6 +41,8 @@ RATINGS, TIMES = 1000.0, 1e6
 """Numbers without a header are taken for ratings up to there, and for times from there on."""
 POSITION = re.compile(r"column_[1-9][0-9]*")
 """The names of the columns of text without a header, from column_1 on."""
+JSON = re.compile(r"\s*(\[\s*)?(\{|$)")
+"""How a record begins, or a list of them."""
 ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
 """A column's name and type in RecBole's files."""
 ISO = "a date and time as 2024-05-31T18:30:00 or 2024-05-31T18:30:00+02:00, or a date as 2024-05-31"
@@ -100,11 +102,13 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
         except UNREADABLE as error:
             raise not_parquet(path, error) from None
     line, after = _first_lines(path)
-    if line.startswith("{"):
+    if JSON.match(line):
         try:
-            return Form("json", list(json.loads(line)))
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}:1: is no JSON ({error}); one record a line is read") from None
+            return Form("json", [*json.loads(line).keys()])
+        except (ValueError, RecursionError, AttributeError):
+            raise DataError(
+                f"{path}:1: is no JSON object; write one record a line, without a list around them"
+            ) from None
     separator = separator or _separator(line, after)
     short = separator.strip(" ") if separator != " " else separator
     if line.count('"') % 2:
@@ -143,7 +147,9 @@ def _first_lines(path: Path) -> tuple[str, str]:
     with opened(path) as file:
         raw, after = file.readline(LONGEST_LINE), file.readline(LONGEST_LINE)
     if not raw.strip():
-        raise DataError(f"{path}: is empty; the first line must name the columns")
+        raise DataError(f"{path}{':1' if raw else ''}: is empty; the first line must name the columns")
+    if raw.startswith((b"PAR1\x15", b"PK\x05\x06")):  # packed Parquet, an empty archive
+        raise DataError(f"{path}: holds no text; unpack it, and name a table of Parquet *{PARQUET}")
     if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
         raise DataError(f"{path}:1: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
     line = _utf_8(path, raw.removeprefix(_MARK), 1).removesuffix("\n").removesuffix("\r")

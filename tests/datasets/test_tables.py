@@ -57,7 +57,9 @@ def test_quotes_protect_separators_and_are_doubled_inside(path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        ("\n\n", "is empty; the first line must name the columns"),
+        ("\n" + HEADER, "table.csv:1: is empty; the first line must name the columns"),
+        ('[{"user": 7}]\n', "table.csv:1: is no JSON object; write one record a line"),
+        ('[\n  {"user": 7}\n]\n', "table.csv:1: is no JSON object; write one record a line"),
         ("user;n;x;word\n1;2;3;w\n", r"no column 'user' \(has 'user;n;x;word'\); correct `read` .* or its separator"),
         ("user,n,x,word,user\n1,2,3,w,1\n", "table.csv:1: column 'user' is there 2 times"),
         (HEADER + "7,,3,w,1\n\n8,,3,w,1\n", "table.csv:3: 1 fields instead of 5"),
@@ -191,6 +193,13 @@ def test_damaged_archives_are_refused(path: Path) -> None:
         archive.writestr("a", HEADER)
         archive.writestr("b", HEADER)
     refused(path, "table.csv: holds 2 files; unpack the one that is meant")
+    with zipfile.ZipFile(path, "w") as archive:
+        pass
+    refused(path, "table.csv: holds no text; unpack it")
+    FRAME.write_parquet(path.with_suffix(".parquet"))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(path.with_suffix(".parquet"))
+    refused(path, r"table.csv: holds no text; unpack it, and name a table of Parquet \*\.parquet")
     path.write_text('{"user": 7, "n": 1, "x": 1, "word": "w"}\n{"user": 7,\n')
     refused(path, "table.csv:2: is no whole JSON object")
     record = '{"user": 7, "n": 1, "x": 1, "word": "w"}\n'
