@@ -12,6 +12,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -41,6 +42,8 @@ RATINGS, TIMES = 1000.0, 1e6
 """Numbers without a header are taken for ratings up to there, and for times from there on."""
 POSITION = re.compile(r"column_[1-9][0-9]*")
 """The names of the columns of text without a header, from column_1 on."""
+RECORDS = 100
+"""Of JSON lines: a field that the first ones lack may be in others."""
 JSON = re.compile(r"\s*(\[\s*)?(\{|$)")
 """How a record begins, or a list of them."""
 ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
@@ -73,7 +76,7 @@ class Form:
 
     kind: Literal["text", "json", "parquet"]
     names: list[str]
-    """Of its columns, in their order; of JSON lines, those of the first one."""
+    """Of its columns, in their order; of JSON lines, those of the first `RECORDS`."""
     separator: str = ""
     """Between the fields of text."""
     headed: bool = False
@@ -103,13 +106,8 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
             raise not_parquet(path, error) from None
     line, after = _first_lines(path)
     if JSON.match(line):
-        try:
-            return Form("json", [*json.loads(line).keys()])
-        except (ValueError, RecursionError, AttributeError):
-            raise DataError(
-                f"{path}:1: is no JSON object; write one record a line, without a list around them"
-            ) from None
-    separator = separator or _separator(line, after)
+        return Form("json", _keys(path, [line, *after]))
+    separator = separator or _separator(line, after[0])
     short = separator.strip(" ") if separator != " " else separator
     if line.count('"') % 2:
         raise DataError(f"{path}:1: a quoted name does not end on its line")
@@ -133,6 +131,16 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
     return Form("text", [match[1] for match in atomic if match] if all(atomic) else fields, separator, headed=True)
 
 
+def _keys(path: Path, lines: list[str]) -> list[str]:
+    names: dict[str, None] = {}
+    for line in lines:
+        with suppress(ValueError, RecursionError, AttributeError):  # a line at fault is named when it is read
+            names |= dict.fromkeys(json.loads(line).keys())
+    if not names:
+        raise DataError(f"{path}:1: is no JSON object; write one record a line, without a list around them")
+    return list(names)
+
+
 def _separator(line: str, after: str) -> str:
     """What the first line has most of, of several characters if the line after it has it, too; else a comma."""
     for longer in LONGER_SEPARATORS:
@@ -142,10 +150,10 @@ def _separator(line: str, after: str) -> str:
     return max(SEPARATORS, key=line.count)
 
 
-def _first_lines(path: Path) -> tuple[str, str]:
-    """The first line, and what can be read of the second."""
+def _first_lines(path: Path) -> tuple[str, list[str]]:
+    """The first line, and what can be read of those after it, of `RECORDS` in all."""
     with opened(path) as file:
-        raw, after = file.readline(LONGEST_LINE), file.readline(LONGEST_LINE)
+        raw, *after = [file.readline(LONGEST_LINE) for _ in range(RECORDS)]
     if not raw.strip():
         raise DataError(f"{path}{':1' if raw else ''}: is empty; the first line must name the columns")
     if raw.startswith((b"PAR1\x15", b"PK\x05\x06")):  # packed Parquet, an empty archive
@@ -157,7 +165,7 @@ def _first_lines(path: Path) -> tuple[str, str]:
         raise DataError(f"{path}:1: holds a NUL byte; is it a text file, in UTF-8?")
     if "\r" in line:
         raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
-    return line, after.decode(errors="replace")
+    return line, [text.decode(errors="replace") for text in after]
 
 
 def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) -> Iterator[Numbered]:
@@ -346,6 +354,6 @@ def _cast(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:
         raise DataError(f"{path}:{at}: {values.name} is empty")
     if text and column.kind == "number":
         value = pl.col(values.name)
-        right = value.is_null() | value.cast(pl.Float64, strict=False).is_not_null()
-        allow(path, values.to_frame(), values.name, right, "a number", row)
+        is_number = value.is_null() | value.cast(pl.Float64, strict=False).is_not_null()
+        allow(path, values.to_frame(), values.name, is_number, "a number", row)
     return values if column.kind == "time" and moment else values.cast(_TYPES.get(column.kind, pl.String))

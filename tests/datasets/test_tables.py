@@ -59,7 +59,7 @@ def test_quotes_protect_separators_and_are_doubled_inside(path: Path) -> None:
     [
         ("\n" + HEADER, "table.csv:1: is empty; the first line must name the columns"),
         ('[{"user": 7}]\n', "table.csv:1: is no JSON object; write one record a line"),
-        ('[\n  {"user": 7}\n]\n', "table.csv:1: is no JSON object; write one record a line"),
+        ('[\n  {\n    "user": 7\n  }\n]\n', "table.csv:1: is no JSON object; write one record a line"),
         ("user;n;x;word\n1;2;3;w\n", r"no column 'user' \(has 'user;n;x;word'\); correct `read` .* or its separator"),
         ("user,n,x,word,user\n1,2,3,w,1\n", "table.csv:1: column 'user' is there 2 times"),
         (HEADER + "7,,3,w,1\n\n8,,3,w,1\n", "table.csv:3: 1 fields instead of 5"),
@@ -203,6 +203,8 @@ def test_damaged_archives_are_refused(path: Path) -> None:
     path.write_text('{"user": 7, "n": 1, "x": 1, "word": "w"}\n{"user": 7,\n')
     refused(path, "table.csv:2: is no whole JSON object")
     record = '{"user": 7, "n": 1, "x": 1, "word": "w"}\n'
+    path.write_text(record.replace('"n": 1, ', "") + record)
+    refused(path, "table.csv:1: n is missing")
     path.write_text(record + record.replace('"n": 1', '"n": "many"'))
     refused(path, "table.csv:2: n is 'many', not an integer")
     path.write_text(record + "\n" + record)
