@@ -8,6 +8,7 @@ that is missing or ambiguous, an empty id, a number that is none or infinite, a 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,6 +46,8 @@ LARGEST = 1e50
 """Of numbers, whose powers are summed."""
 MOST_CLASSES = 30
 """Values of an attribute above which text is taken for a name or an address, and numbers are grouped."""
+TIME = re.compile(r"[0-9]+[-/.:][0-9 .:/T+Z-]+")
+"""Dates and times, however they are written."""
 GROUPS = 4
 """Classes of equal size into which numbers are grouped."""
 
@@ -256,7 +259,7 @@ def require_finite(path: Path, rows: pl.DataFrame, name: str, lines: pl.Series) 
 def columns_of(path: Path, wanted: Iterable[str] = ()) -> list[str]:
     """The names of a table's columns; by position if a wanted one is, where the first line has no usual name."""
     shape = form(path)
-    usual = not any(map(is_number, shape.names)) and any(_usual(shape.names, role) for role in USUAL)
+    usual = not any(map(_is_value, shape.names)) and any(_usual(shape.names, role) for role in USUAL)
     return shape.names if shape.headed and usual else form(path, wanted=wanted).names
 
 
@@ -264,7 +267,7 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
     """The column of that role, or None where it is not required."""
     header, named = columns_of(path), names.columns.get(role)
     if named is not None and named in columns_of(path, [named]):
-        if named in header and any(map(is_number, header)):
+        if named in header and any(map(_is_value, header)):
             raise DataError(f"{path}:1: looks like data ({_quote(header)}); say --{role}-column {BY_POSITION}")
         return named
     usual = _usual(header, role)
@@ -277,6 +280,11 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
             f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME{if_data}"
         )
     return usual[0] if usual else None
+
+
+def _is_value(name: str) -> bool:
+    """Whether a field of a first line is a number or a time, and no name."""
+    return is_number(name) or TIME.fullmatch(name) is not None
 
 
 def _usual(header: list[str], role: Role) -> list[str]:

@@ -61,6 +61,13 @@ def test_columns_of_a_table_without_a_header_are_named_by_position(
         reading.text_table(path, names)
 
 
+@pytest.mark.parametrize("third", ["4.5", "2024-05-31", "2024-05-31T18:30:00Z", "31.05.2024 18:30", "5/31/24"])
+def test_names_of_columns_that_look_like_a_first_row_are_refused(tmp_path: Path, third: str) -> None:
+    path = written(tmp_path, f"ann,book,{third}\nbob,book,{third}\n")
+    with pytest.raises(DataError, match=r":1: looks like data .*; say --user-column column_1, column_2"):
+        reading.interactions(path, "train", Names({"user": "ann", "item": "book"}))
+
+
 def test_positions_in_one_file_leave_another_that_names_its_columns_as_it_is(tmp_path: Path) -> None:
     path = written(tmp_path, "item,user\na,u1\n")
     assert reading.interactions(path, "train", Names({"user": "column_1", "item": "column_2"})).rows.rows() == [
