@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -179,6 +180,12 @@ def _shorten(names: Sequence[str]) -> str:
     return f"{', '.join(names[: SHOWN - 1])} and {len(names) - SHOWN + 1} more"
 
 
+def _show_traceback(line: str) -> None:
+    """Of the stage `code`, whose last line is the error that this process ends with."""
+    if os.environ.get("DPREC_DEBUG") == "1":
+        print(line)
+
+
 @contextmanager
 def current_project(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
     """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.json up to date.
@@ -198,6 +205,6 @@ def current_project(suite: str | None = None, *, patient: bool = True) -> Iterat
     with open_project(suite, patient=patient) as project:
         if CODE not in project.stages:  # a user's own pipeline
             references.check_configs(loaded)
-        elif project.reproduce(CODE, lambda command: Processes().run(command, print)):
+        elif project.reproduce(CODE, lambda command: Processes().run(command, _show_traceback)):
             say(CODE, "code.json is up to date")
         yield project

@@ -114,6 +114,14 @@ def test_mistakes_are_one_line(project: Project, arguments: list[str], message: 
     assert project.ran() == []
 
 
+def test_what_the_stage_of_parameters_refuses_is_said_once(project: Project) -> None:
+    stage = "  code:\n    cmd: python stage.py code data/code\n    outs: [data/code]\n"
+    project.write("dvc.yaml", (project.root / "dvc.yaml").read_text(encoding="utf-8") + stage)
+    project.write("fail.code", "")
+    result = project.dprec("check")
+    assert (result.stdout, result.stderr) == ("", "dprec: u.data:7: rating 6 is not in 1..5\n")
+
+
 def test_a_misspelt_stage_that_needs_resources_is_one_line_without_a_cluster(project: Project, address: str) -> None:
     own = (project.root / "suites/demo/params.yaml").read_text(encoding="utf-8")
     project.write("suites/demo/params.yaml", own + "resources: {trian: {memory_mb: 1}}\n")
