@@ -39,15 +39,15 @@ def main(name: str) -> None:
 
 
 def _require_splits(name: str, prepared: Prepared) -> None:
-    """Refuse data of which nothing would be held out: users have too few interactions."""
+    """Refuse data of which nothing would be held out, or trained on."""
     rows = prepared.tables.get("interactions")
     if rows is None or "split" not in rows.columns:
         return
     for split in contracts.SPLITS:
         if not (rows["split"] == split).any():
             raise DataError(
-                f"{name}: no interaction is in the {split} part, since users have few; raise its share (`processed` in "
-                "params.yaml), or leave out users with so few"
+                f"{name}: no interaction is in the {split} part; take another split or other shares (`processed` in "
+                "params.yaml), or data whose users have more interactions"
             )
 
 
