@@ -32,6 +32,8 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.stages import runs
 from tasks.stages.common import CHECKPOINTS
 
+Needs = dict[str, float]
+"""What a unit needs of its worker, as resources of Dask: `MEMORY` in bytes, and `GPU`."""
 LOCAL = "local:"
 OWN_STORE = CHECKPOINTS / ".store"
 """Of a cluster of this run's own; it is removed with the run."""
@@ -40,19 +42,6 @@ CONNECT_SECONDS = 30.0
 
 class Lost(StageFailed):
     """Raised when the scheduler is gone."""
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What a unit needs of its worker, as Dask resources."""
-
-    memory_mb: int = 0
-    gpus: int = 0
-
-    @property
-    def resources(self) -> dict[str, float]:
-        """In Dask's terms: `MEMORY` in bytes, and `GPU`."""
-        return {key: value for key, value in (("MEMORY", self.memory_mb * 1e6), ("GPU", self.gpus)) if value}
 
 
 class Cluster:
@@ -93,7 +82,7 @@ class Cluster:
                 *(self._address, inputs, *unit, "1" if force else ""),
                 key=f"{stage} {unit[2]} {os.urandom(4).hex()}",
                 pure=False,
-                resources=needs.resources or None,
+                resources=needs or None,
             )
             answer = future.result()
         except FutureCancelledError:
@@ -125,19 +114,18 @@ class Cluster:
 
     def _warn(self, stage: str, needs: Needs) -> None:
         """Say once of a stage that no worker has what it needs now; refuse it where none will have that."""
-        wanted = needs.resources
-        for key, value in wanted.items():
+        for key, value in needs.items():
             if self._offers is not None and value > (offered := self._offers.get(key, 0.0)):
                 raise StageFailed(
                     f"needs {key}={value:g}, and workers of {self._name} have {offered:g} (`resources` of the suite)"
                 )
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         if stage in self._warned or any(
-            all(worker["resources"].get(key, 0) >= value for key, value in wanted.items()) for worker in workers
+            all(worker["resources"].get(key, 0) >= value for key, value in needs.items()) for worker in workers
         ):
             return
         self._warned.add(stage)
-        lacking = " ".join(f"{key}={value:g}" for key, value in wanted.items())
+        lacking = " ".join(f"{key}={value:g}" for key, value in needs.items())
         say(stage, f"waits: no worker offers {lacking}" if lacking else "waits for a worker")
 
 

@@ -277,7 +277,13 @@ def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
     for name in resources:
         if name not in stages:
             raise ConfigurationError(f"{params.own_file(suite)}: resources.{name}: {suite} has no such stage")
-    return lambda stage: Needs(**resources.get(stage, resources.get(stage.partition("@")[0], {})))
+
+    def of_stage(stage: str) -> Needs:
+        wanted = resources.get(stage, resources.get(stage.partition("@")[0], {}))
+        needs = {"MEMORY": wanted.get("memory_mb", 0) * 1e6, "GPU": wanted.get("gpus", 0)}
+        return {name: amount for name, amount in needs.items() if amount}
+
+    return of_stage
 
 
 def _message(state: State[Any]) -> str:
