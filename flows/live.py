@@ -35,13 +35,10 @@ class Lines(AbstractContextManager[Any]):
         todo: what is to be run.
         seconds: expected of each stage that will or may run.
         jobs: stages that run at the same time.
-        now: a clock.
     """
 
-    def __init__(
-        self, todo: Plan, seconds: Mapping[str, float], jobs: int, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._todo, self._seconds, self._jobs, self._now = todo, seconds, jobs, now
+    def __init__(self, todo: Plan, seconds: Mapping[str, float], jobs: int) -> None:
+        self._todo, self._seconds, self._jobs = todo, seconds, jobs
         self._ended: dict[str, str] = {}
         self._started: dict[str, float] = {}
         self._shares: dict[str, float] = {}
@@ -70,7 +67,7 @@ class Lines(AbstractContextManager[Any]):
         if event == "starts":
             self._ended.pop(name, None)  # it is tried again
             self._shares.pop(name, None)
-            self._started[name] = self._now()
+            self._started[name] = time.monotonic()
         elif event in ENDS:
             self._ended[name] = event
 
@@ -97,7 +94,7 @@ class Lines(AbstractContextManager[Any]):
             return 0.0
         if name not in self._started:
             return self._seconds[name]
-        elapsed, share = self._now() - self._started[name], self._shares.get(name, 0.0)
+        elapsed, share = time.monotonic() - self._started[name], self._shares.get(name, 0.0)
         expected = max(self._seconds[name] - elapsed, 0.0)
         shown = elapsed * (1 - share) / share if share > 0.05 else expected
         return min(shown, expected) or shown
@@ -107,19 +104,12 @@ class Live(Lines):
     """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen.
 
     Args:
-        todo, seconds, jobs, now: as of `Lines`.
+        todo, seconds, jobs: as of `Lines`.
         console: where it is shown.
     """
 
-    def __init__(
-        self,
-        todo: Plan,
-        seconds: Mapping[str, float],
-        jobs: int,
-        console: Console,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        super().__init__(todo, seconds, jobs, now)
+    def __init__(self, todo: Plan, seconds: Mapping[str, float], jobs: int, console: Console) -> None:
+        super().__init__(todo, seconds, jobs)
         text_column = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # what the other columns leave
         text = TextColumn("{task.fields[text]}", markup=False, table_column=text_column)
         name = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))

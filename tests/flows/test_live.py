@@ -85,14 +85,22 @@ def test_other_lines_say_nothing_of_shares(line: str) -> None:
     assert progress(line) == (line, None)
 
 
-def screen(seconds: dict[str, float], jobs: int, now: list[float]) -> live.Live:
-    return live.Live(TODO, seconds, jobs, live.Console(file=io.StringIO()), lambda: now[0])
+def screen(seconds: dict[str, float], jobs: int) -> live.Live:
+    return live.Live(TODO, seconds, jobs, live.Console(file=io.StringIO()))
 
 
-def test_time_left_is_the_longest_chain_or_the_work_shared() -> None:
-    now, seconds = [0.0], {"download@x": 10.0, "train@a": 100.0, "train@b": 40.0}
-    assert screen(seconds, 1, now).remaining() == 150.0
-    with screen(seconds, 2, now) as shown:
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, to be changed."""
+    times = [0.0]
+    monkeypatch.setattr("flows.live.time.monotonic", lambda: times[0])
+    return times
+
+
+def test_time_left_is_the_longest_chain_or_the_work_shared(now: list[float]) -> None:
+    seconds = {"download@x": 10.0, "train@a": 100.0, "train@b": 40.0}
+    assert screen(seconds, 1).remaining() == 150.0
+    with screen(seconds, 2) as shown:
         assert shown.remaining() == 110.0
         shown.show("starts", "download@x", "")
         now[0] = 6.0
@@ -111,9 +119,8 @@ def test_time_left_is_the_longest_chain_or_the_work_shared() -> None:
         assert shown.remaining() == 0.0
 
 
-def test_a_stage_that_is_tried_again_has_everything_before_it() -> None:
-    now = [0.0]
-    with screen({"download@x": 10.0, "train@a": 5.0, "train@b": 5.0}, 2, now) as shown:
+def test_a_stage_that_is_tried_again_has_everything_before_it(now: list[float]) -> None:
+    with screen({"download@x": 10.0, "train@a": 5.0, "train@b": 5.0}, 2) as shown:
         shown.show("starts", "download@x", "first run")
         shown.progress("download@x", 0.5)
         shown.show("failed", "download@x", "no answer")
