@@ -349,15 +349,10 @@ def _repo() -> Any:
     except SCMError:
         if any((folder / ".git").exists() for folder in (Path.cwd(), *Path.cwd().parents)):
             raise
-        return _repo_of_an_archive()
-
-
-def _repo_of_an_archive() -> Any:
-    """DVC works without git from now on; the numbers that were shipped are kept for comparison."""
-    with Config(".dvc").edit("local") as local:
-        local.setdefault("core", {})["no_scm"] = True
-    keep_shipped()
-    return Repo()
+        with Config(".dvc").edit("local") as local:  # an archive: DVC works without git from now on
+            local.setdefault("core", {})["no_scm"] = True
+        keep_shipped()
+        return Repo()
 
 
 def _inputs(stage: Any) -> dict[str, Any]:

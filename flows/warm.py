@@ -53,7 +53,7 @@ def _wait() -> None:
     # Also in the fork server, which inherits it: Ctrl-C is for this process alone.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        first = _context.Process(target=_do_nothing)
+        first = _context.Process()  # it does nothing
         first.start()
         first.join()
         if first.exitcode == 0:
@@ -62,9 +62,6 @@ def _wait() -> None:
         logging.getLogger(__name__).info("the fork server is gone, stages run without it: %r", error)
     finally:
         _ended.set()
-
-
-def _do_nothing() -> None: ...
 
 
 class Fork:
