@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from flows import audit, data, groups, release, settings
 from flows.groups import AUDIT, MAINTENANCE, OWN, RELEASE, REPRODUCE
 from flows.stopping import as_usual, end_on_signal
-from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
+from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import private
+from tasks.stages.last_words import one_line
 
 app = typer.Typer(
     name="dprec",
@@ -286,7 +287,7 @@ def composed() -> None:
 def card(
     suite: Suite,
     system: Annotated[str, typer.Argument(help="A private system of it, e.g. demo-dp-popularity.", show_default=False)],
-    form: Annotated[str, typer.Option("--format", help="opendp or cyclonedx.")] = "opendp",
+    form: Annotated[Literal["opendp", "cyclonedx"], typer.Option("--format")] = "opendp",
 ) -> None:
     """Print the privacy card of a suite's system as a record of OpenDP's registry, or as CycloneDX."""
     from flows.results import export
@@ -382,11 +383,7 @@ def main() -> None:
             error = ConfigurationError(
                 f"{error.name} is not installed, which this command needs: pip install '.[pipeline]' in a clone"
             )
-        line = str(error) if isinstance(error, ByHandError) else " ".join(str(error).split())
-        expected = isinstance(error, DprecError | OSError)
-        print(
-            f"dprec: {line if expected else f'{type(error).__name__}: {line} (--debug shows where)'}", file=sys.stderr
-        )
+        print(f"dprec: {one_line(error)}", file=sys.stderr)
         raise SystemExit(1) from None
 
 
