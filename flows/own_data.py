@@ -69,7 +69,11 @@ def begin(
         files = [path for path in (ratings, people) if path is not None]
         for path in files:
             _require_usable(path)
-        _require_named(names, ratings, files)
+        for role, column in names.columns.items():  # one that is not there would silently be another, of a usual name
+            among = files if role == "user" else [ratings]
+            if not any(column in reading.columns_of(path, [column]) for path in among):
+                paths = " and ".join(map(str, among))
+                raise ConfigurationError(f"{paths}: no column {column!r}; correct --{role}-column")
         dataset, interactions, notes = _dataset(ratings, people, names, licence)
         with tables_of(name, params.Dataset.model_validate(dataset)):
             pass  # what a run would refuse is refused here
@@ -103,14 +107,6 @@ def _require_usable(path: Path) -> None:
             f"{path}: git would take it, with all that it says of people; move it to own/, which git and images leave "
             "out, or out of the project"
         )
-
-
-def _require_named(names: Names, ratings: Path, files: list[Path]) -> None:
-    """Each named column must be in a file: one that is not would silently be another, of a usual name."""
-    for role, column in names.columns.items():
-        among = files if role == "user" else [ratings]
-        if not any(column in reading.columns_of(path, [column]) for path in among):
-            raise ConfigurationError(f"{' and '.join(map(str, among))}: no column {column!r}; correct --{role}-column")
 
 
 def _dataset(ratings: Path, people: Path | None, names: Names, licence: str) -> tuple[dict[str, Any], Given, list[str]]:

@@ -265,7 +265,9 @@ def environment() -> dict[str, str]:
 
 def _project(store: Store, inputs: str) -> Path:
     """A folder with these inputs, which units that have the same ones share."""
-    parent = _folder() / "dprec"
+    from distributed import get_worker
+
+    parent = Path(get_worker().local_directory) / "dprec"  # which Dask removes with the worker
     parent.mkdir(parents=True, exist_ok=True)
     project = parent / inputs
     if not project.is_dir():
@@ -279,13 +281,6 @@ def _project(store: Store, inputs: str) -> Path:
                 if not project.is_dir():
                     raise
     return project
-
-
-def _folder() -> Path:
-    """Of this worker, which Dask removes with it."""
-    from distributed import get_worker
-
-    return Path(get_worker().local_directory)
 
 
 def _reason(output: str, code: int) -> str:

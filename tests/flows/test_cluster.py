@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -164,7 +165,7 @@ def test_a_worker_refuses_a_unit_that_has_another_key_there(
     driver: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a clone of another revision; what is wrong with the store is told in one line, too."""
-    monkeypatch.setattr(shared_store, "_folder", lambda: tmp_path / "worker")
+    monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(local_directory=tmp_path / "worker"))
     store = tmp_path / "store"
     inputs = Store(str(store)).put_files([Path("params.yaml"), *Path("suites").rglob("*.yaml"), Path("data/raw")])
     unit = ("train", "a", "s", "data/checkpoints/a/s-0123456789abcdef", "")
