@@ -49,10 +49,8 @@ def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: 
 
     Raises:
         DataError: the file is not readable, or has fewer than n_items + 1 such items.
-        ConfigurationError: no canaries or no items are asked for, or there are canaries in `out` already.
+        ConfigurationError: there are canaries in `out` already.
     """
-    if count < 1 or n_items < 1:
-        raise ConfigurationError(f"--count and --items must be 1 or more (are {count} and {n_items})")
     table = text_table(train, names)
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     planted = draw(train, table, count, n_items, fewest, rng)

@@ -34,8 +34,6 @@ from tasks.external.run import AuditRequest, OtherRun, check
 from tasks.external.splits import CANARIES, HISTORIES, PUBLIC, TRAIN, Splits
 
 LISTS, DONE, PLAN = "lists.csv", "done.json", "plan.json"
-FEWEST_RUNS = 2
-"""The audited one and a shadow."""
 OF_RUN = "DPREC_AUDITED_RUN"
 """The environment's word for the run that a process belongs to: its folder."""
 PASSES = 100
@@ -260,8 +258,6 @@ def _absolute(command: str) -> list[str]:
 
 def _plan(job: Repeated, train: Path, names: Names) -> int:
     """The seed of all coins of this folder, drawn from the operating system when it is new."""
-    if job.runs < FEWEST_RUNS:
-        raise ConfigurationError(f"--runs must be {FEWEST_RUNS} or more, not {job.runs}")
     made_for = {"train": _digest(train), "canaries": job.canaries, "columns": dict(names.columns)}
     path = job.work / PLAN
     if path.is_file():

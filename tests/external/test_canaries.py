@@ -114,8 +114,6 @@ def test_items_are_the_rarest_that_are_common_enough(tmp_path: Path) -> None:
     assert items.n_unique() == 10
     with pytest.raises(DataError, match="0 items have 1000 interactions or more; 4 are needed"):
         plant(table, 10, 3, 1_000, tmp_path, Names(), 5)
-    with pytest.raises(ConfigurationError, match="--count and --items must be 1 or more"):
-        plant(table, 0, 3, 1, tmp_path, Names(), 5)
 
 
 def test_coins_differ_from_time_to_time(tmp_path: Path) -> None:
