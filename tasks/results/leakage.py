@@ -240,7 +240,7 @@ def _vectors(results: Results) -> Iterator[Row]:
         rows = results.attacks.filter(pl.col("control") != "", attack=f"{name}/{attribute}/precision")
         for row in rows.iter_rows(named=True):
             about = {"target": f"{name}/{attribute}", "attacker": "classifier", "gain": row["difference"], "k": 0}
-            is_control = results.system(row["experiment"]).label in CONTROLS
+            is_control = results.systems[row["experiment"]].label in CONTROLS
             yield row | about | {"runs": row["seeds"], "is_control": is_control}
 
 

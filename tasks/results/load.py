@@ -226,17 +226,14 @@ class Results:
         """Git commits that the numbers are of."""
         return tuple(sorted({run.revision for run in self.runs}))
 
-    def system(self, experiment: str) -> System:
-        """The system of an experiment (KeyError: there is none)."""
-        return self._systems[experiment]
-
     @cached_property
     def labels(self) -> dict[str, str]:
         """Experiment -> its label."""
         return {system.experiment: system.label for system in self.suite.systems}
 
     @cached_property
-    def _systems(self) -> dict[str, System]:
+    def systems(self) -> dict[str, System]:
+        """By experiment."""
         return {system.experiment: system for system in self.suite.systems}
 
     def values(self, experiment: str, metric: str, k: int = 0, setting: str = BASE) -> dict[int, float]:
@@ -265,7 +262,7 @@ class Results:
         measured: dict[str, set[str]] = {}
         for experiment, setting, _, _ in self._index:
             measured.setdefault(experiment, set()).add(setting)
-        settings = {name: system.settings() for name, system in self._systems.items()}
+        settings = {name: system.settings() for name, system in self.systems.items()}
         return {name: [each for each in settings.get(name, {BASE: {}}) if each in measured[name]] for name in measured}
 
     def cutoffs(self, metric: str) -> list[int]:

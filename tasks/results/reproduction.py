@@ -169,7 +169,7 @@ def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, int]:
         replaced = bool(old) and (not alternative.metric_rows or cell.method in alternative.metric_rows)
         metric = column.metric.replace(old, new) if replaced else column.metric  # ids of METRICS
         label, setting = alternative.systems.get(cell.method), cell.setting
-        system = against.find(label) if label else against.results.system(cell.experiment)
+        system = against.find(label) if label else against.results.systems[cell.experiment]
         if system and cell.method in alternative.settings:
             setting = find_setting(against.results, system, alternative.settings[cell.method]) or ""
         read.append((system.experiment if system else "", setting, metric))

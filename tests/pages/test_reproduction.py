@@ -88,7 +88,7 @@ def test_points_of_a_figure_are_means_of_the_setting_that_varies_its_key_alone()
     for of in figure["panels"]:
         panel = of["panel"]
         for point in of["points"]:
-            settings = facts.system("gerai-gerai").settings()
+            settings = facts.systems["gerai-gerai"].settings()
             named = [name for name, own in settings.items() if own == {panel.key: point["x"]}] or ["base"]
             values = facts.values("gerai-gerai", panel.metric, panel.k, named[0])
             runs = [value for seed, value in values.items() if seed < 1_000_000]
@@ -99,6 +99,6 @@ def test_points_of_a_figure_are_means_of_the_setting_that_varies_its_key_alone()
 def test_figures_hold_the_other_keys_where_the_paper_does() -> None:
     by_key = {of["figure"].key: of["panels"] for of in reproduction.figures(against("privsr"))}
     (at_one, *_) = by_key["figure5"]
-    settings = results("privsr").system("privsr-privsr").settings()
+    settings = results("privsr").systems["privsr-privsr"].settings()
     expected = {own["epsilon"] for own in settings.values() if own.keys() == {"beta", "epsilon"} and own["beta"] == 1}
     assert {point["x"] for point in at_one["points"]} == expected

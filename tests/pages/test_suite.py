@@ -215,7 +215,7 @@ def test_every_gap_of_a_line_stands_once_with_its_system(suite: str) -> None:
     assert len(owners) == len({gap.id for line in results(suite).lines for gap in line.entry.gaps})
     for line in results(suite).lines:
         for gap in line.entry.gaps:
-            assert results(suite).system(line.experiment).label in owners[gap.id]
+            assert results(suite).systems[line.experiment].label in owners[gap.id]
     listed = [gap.model_dump_json() for group in groups for gap in group["gaps"]]
     assert len(listed) == len(set(listed))
 

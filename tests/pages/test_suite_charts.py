@@ -123,7 +123,7 @@ def test_points_of_sweeps_are_means_over_the_split_that_they_have(suite: str) ->
         first = values.filter(values["seed"] < 1_000_000)["value"]
         assert row["utility"] == pytest.approx(first.mean())
         assert row["n"] == first.len()
-        varied = of.system(row["experiment"]).settings()[row["setting"]]
+        varied = of.systems[row["experiment"]].settings()[row["setting"]]
         assert row["key"] not in varied or varied[row["key"]] == row["value"]
 
 

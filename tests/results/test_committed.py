@@ -123,7 +123,7 @@ def test_the_noise_of_dp_vae_leaves_nothing_to_learn() -> None:
     of, described = committed("dpvae"), paper("dpvae")
     assert ratio(275_802, 10) == pytest.approx(627, abs=1)
     for label, numbers in (("svd", 100 * 1_682), ("mf", 21 * 1_682)):
-        config = of.system(f"dpvae-{label}").config
+        config = of.systems[f"dpvae-{label}"].config
         assert config["delta"] == 0.001
         assert ratio(numbers, config["batch_size"]) > 99
     first = next(reason for reason in described.reasons if reason.name == "printed above what the printed noise leaves")
