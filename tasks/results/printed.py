@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import fmean, stdev
 from typing import Any
 
@@ -119,6 +119,7 @@ class Against:
         """The system that answers to a method's name in the paper."""
         return self.find(self.paper.methods.get(method, method))
 
+    @cache  # noqa: B019  # an instance lives as long as a report is made
     def printed(self, data: str = "") -> dict[tuple[str, str, str, str], float]:
         """(artefact, method, setting, metric) -> what the paper prints of the data, in our unit of metrics.
 
@@ -206,25 +207,18 @@ Row = tuple[tuple[Any, ...], dict[str, Any]]
 
 def parts(against: Against) -> list[dict[str, Any]]:
     """Each part of each table that these data have: `table`, `part`, and `rows`, a method with a cell per column."""
-    printed: dict[str, Mapping[Any, float]] = {}
     result = []
     for table in filter(against.has_table, against.paper.tables):
         methods = against.methods(table)
         for part in table.parts:
-            for column in part.columns if against.compared else ():
-                if column.data not in printed:
-                    printed[column.data] = against.printed(column.data)
-            rows = [
-                (method, [_cell(against, table, method, column, printed) for column in part.columns])
-                for method in methods
-            ]
+            rows = [(method, [_cell(against, table, method, column) for column in part.columns]) for method in methods]
             result.append({"table": table, "part": part, "rows": rows})
     return result
 
 
-def _cell(against: Against, table: Table, method: Method, column: Column, printed: Mapping[str, Any]) -> Cell:
-    key = (table.key, *method.printed_as(column), column.published)
-    number = printed.get(column.data, {}).get(key) if table.comparable else None
+def _cell(against: Against, table: Table, method: Method, column: Column) -> Cell:
+    printed = against.printed(column.data) if against.compared and table.comparable else {}
+    number = printed.get((table.key, *method.printed_as(column), column.published))
     reference = None if number is None else float(f"{number:g}")
     experiment, setting = method.experiment, method.setting
     values = [*ratio(against.results, experiment, column.metric, column.ratio_to, column.k, setting).values()]

@@ -112,9 +112,8 @@ def plots(results: Results, by: Measure, entries: pl.DataFrame) -> dict[str, pl.
 
     entries: of `tasks.results.standings`.
     """
-    tables = {"utility.csv": utility(results, by, entries), "attacks.csv": attacks(results)}
-    tables |= {"curves.csv": curves(results)}
-    return {name: table.with_columns(data=pl.lit(results.suite.kind)) for name, table in tables.items()}
+    tables = {"utility": utility(results, by, entries), "attacks": attacks(results), "curves": curves(results)}
+    return {f"{name}.csv": table.with_columns(data=pl.lit(results.suite.kind)) for name, table in tables.items()}
 
 
 def utility(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame:
