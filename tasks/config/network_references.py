@@ -55,7 +55,7 @@ def network_problems(suite: Suite, params: Params) -> Iterator[Problem]:
             embedding_name = suite.embeddings[pair.embeddings]
             if embedding_name.data != pair.data:
                 yield Problem(f"{where}.of", f"{pair.embeddings!r} embeds {embedding_name.data!r}, not {pair.data!r}")
-            yield from _missing_seed(where, pair.seeds, embedding_name.seeds, f"embeddings.{pair.embeddings}")
+            yield from missing_seed(where, pair.seeds, embedding_name.seeds, f"embeddings.{pair.embeddings}")
 
 
 def experiment_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[Problem]:
@@ -87,8 +87,9 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
             yield Problem(f"{where}.model", f"embeddings.{name} is learned by {params.embeddings[name].model!r}")
         if experiment.config:
             yield Problem(f"{where}.config", f"must be empty; embeddings.{name} says how they are learned")
-    if problems or not _release_is_there(networks, params):
-        return
+    read, _, release = networks.partition("/")
+    if problems or (read != "processed" and not isinstance(params.perturbed.get(release), AnyNetworks)):
+        return  # what is wrong then is said elsewhere
     available = params.networks_settings(networks)
     for setting, config in experiment.settings().items():
         of_model = layer == "processed" and not set(config) & set(BUDGETS)
@@ -120,7 +121,7 @@ def read_problems(
         contents = ("the features of a table of users", "networks")
         yield Problem(f"{where}.{key}", f"{name!r} has {contents[not networks]}, not {contents[networks]}")
     elif layer != "words":
-        yield from _missing_seed(where, seeds, entry.seeds, f"{layer}.{name}")
+        yield from missing_seed(where, seeds, entry.seeds, f"{layer}.{name}")
 
 
 def _data_problems(where: str, data: str, params: Params) -> Iterator[Problem]:
@@ -129,13 +130,8 @@ def _data_problems(where: str, data: str, params: Params) -> Iterator[Problem]:
         yield Problem(f"{where}.data", f"the protocol of {data!r} is {protocol!r}, which has no networks")
 
 
-def _release_is_there(networks: str, params: Params) -> bool:
-    """Whether the settings of these networks are known; what is wrong otherwise is said elsewhere."""
-    layer, name = networks.split("/")
-    return layer == "processed" or isinstance(params.perturbed.get(name), AnyNetworks)
-
-
-def _missing_seed(where: str, seeds: Iterable[int], available: Iterable[int], owner: str) -> Iterator[Problem]:
+def missing_seed(where: str, seeds: Iterable[int], available: Iterable[int], owner: str) -> Iterator[Problem]:
+    """The problem of a seed that what is read was not made with."""
     if missing := set(seeds) - set(available):
         yield Problem(f"{where}.seeds", f"{min(missing)} is not among the seeds of {owner}")
 

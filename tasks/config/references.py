@@ -20,6 +20,7 @@ from tasks.config.messages import Problem, options
 from tasks.config.network_references import (
     experiment_problems,
     makes_networks,
+    missing_seed,
     network_problems,
     read_problems,
     unknown_name,
@@ -324,19 +325,13 @@ def _features_problems(where: str, experiment: Experiment, suite: Suite, params:
         yield Problem(f"{where}.sweep", f"features_epsilon is for perturbed features, not for {experiment.features!r}")
     read = experiment.features, experiment.data, experiment.seeds
     yield from read_problems(where, "features", *read, params, networks=False)
-    perturbed = params.perturbed.get(name) if layer == "perturbed" else None
-    if not isinstance(perturbed, PerturbedFeatures):
+    if layer != "perturbed" or not isinstance(params.perturbed.get(name), PerturbedFeatures):
         return
-    for config in experiment.settings().values():
-        if (budget := params.features_epsilon(experiment, config)) not in perturbed.epsilon:
-            yield Problem(f"{where}.sweep", f"features_epsilon {budget} is not in perturbed.{name}.epsilon")
-    runs = {(data, at) for at in experiment.settings() for data in suite.runs(experiment, at).values()}
-    for data, at in sorted(runs):
-        other = params.features_of(experiment, data).partition("/")[2]
-        perturbed = params.perturbed.get(other)
-        if other == name or not isinstance(perturbed, PerturbedFeatures):
-            continue
-        if (budget := params.features_epsilon(experiment, experiment.settings()[at])) not in perturbed.epsilon:
-            yield Problem(where, f"features_epsilon {budget} is not in perturbed.{other}.epsilon")
-        if missing := set(experiment.seeds) - set(perturbed.seeds):
-            yield Problem(f"{where}.seeds", f"{min(missing)} is not among the seeds of perturbed.{other}")
+    for setting, config in experiment.settings().items():
+        budget = params.features_epsilon(experiment, config)
+        for data in suite.runs(experiment, setting).values():
+            other = params.features_of(experiment, data).partition("/")[2]
+            perturbed = params.perturbed[other]
+            if isinstance(perturbed, PerturbedFeatures) and budget not in perturbed.epsilon:
+                yield Problem(f"{where}.sweep", f"features_epsilon {budget} is not in perturbed.{other}.epsilon")
+            yield from missing_seed(where, experiment.seeds, perturbed.seeds, f"perturbed.{other}")
