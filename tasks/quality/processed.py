@@ -129,12 +129,9 @@ def post_rules(schema: Schema) -> tuple[Rule, ...]:
     )
 
 
-def _labels(schema: Schema) -> list[Rule]:
-    return [rule.row_count(1), *rule.ids(user=schema.n_users), rule.unique("user"), *rule.labels(schema.labels)]
-
-
-def _vectors(schema: Schema) -> list[Rule]:
-    return [rule.row_count(1), *rule.ids(node=schema.n_users), rule.unique("node"), *rule.finite_vectors("vector")]
+def _known_users(schema: Schema, column: str, rules: Sequence[Rule]) -> list[Rule]:
+    """Some users, once each, with what else holds for them."""
+    return [rule.row_count(1), *rule.ids(**{column: schema.n_users}), rule.unique(column), *rules]
 
 
 def _folds(tables: ProcessedTables, name: str) -> list[Table]:
@@ -185,7 +182,7 @@ RULES: dict[str, tuple[tuple[str, ...], Callable[[Schema], Sequence[Rule]]]] = {
     "social": (("source", "target"), _social),
     "posts": (("user",), lambda schema: (rule.row_count(1), *post_rules(schema))),
     "vocabulary": (("id",), lambda schema: _dense("word", schema.n_words)),
-    "labels": (("user",), _labels),
-    "vectors": (("node",), _vectors),
+    "labels": (("user",), lambda schema: _known_users(schema, "user", rule.labels(schema.labels))),
+    "vectors": (("node",), lambda schema: _known_users(schema, "node", rule.finite_vectors("vector"))),
 }
 """Other tables -> the columns that identify a row in a report, and the rules."""

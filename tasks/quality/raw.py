@@ -49,11 +49,11 @@ def raw_tables(tables: RawTables, prefix: str = "") -> list[Table]:
         for table, column in (("users", "user"), ("items", "item"))
         if table in frames
     }
-    checked = [
-        Table(f"{prefix}{name}", frame, tuple(_rules(name, schema, types[name], listed)), ids=_ids_of(name))
-        for name, frame in frames.items()
-        if name != "anchors"
-    ]
+    checked = []
+    for name in (name for name in frames if name != "anchors"):
+        ids = tuple(column for column, kind in RAW_COLUMNS[name].items() if kind == "id" or column == "relation")
+        rules = tuple(_rules(name, schema, types[name], listed))
+        checked.append(Table(f"{prefix}{name}", frames[name], rules, ids=ids))
     for network in schema.networks:
         checked += raw_tables(tables.network(network), f"{prefix}{network}/")
     if "anchors" in frames:
@@ -87,11 +87,6 @@ def _rules(name: str, schema: RawSchema, types: Types, listed: Mapping[str, pl.S
     if name in ("interactions", "social"):
         rules += [added for column, added in FORMAT_RULES.items() if column in types and types[column].is_integer()]
     return rules
-
-
-def _ids_of(table: str) -> tuple[str, ...]:
-    """The columns that say which row is meant."""
-    return tuple(name for name, kind in RAW_COLUMNS[table].items() if kind == "id" or name == "relation")
 
 
 def _ids(name: str, types: Types) -> list[Rule]:
