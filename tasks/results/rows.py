@@ -13,21 +13,16 @@ Expressions are Jinja's, texts are formatted as by `str.format`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
-from jinja2.environment import TemplateExpression
 
 Names = Mapping[str, Any]
 _ENVIRONMENT = Environment(undefined=StrictUndefined, autoescape=True)  # expressions alone: nothing is rendered
+_compiled = cache(partial(_ENVIRONMENT.compile_expression, undefined_to_none=False))
 _REPEATS = {"each", "when", "items"}
-
-
-@cache
-def _compiled(expression: str) -> TemplateExpression:
-    return _ENVIRONMENT.compile_expression(expression, undefined_to_none=False)
 
 
 def evaluate(expression: Any, names: Names) -> Any:

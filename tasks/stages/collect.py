@@ -175,7 +175,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     ledger = tables.ledger(spending, {system.experiment: system.model for system in about.systems})
     records = read_json(RUNS / suite / "audit.json")
     if attack is None:
-        attacks = no_gains()
+        attacks = pl.DataFrame(schema={"experiment": pl.String, "model": pl.String, **pl.Schema(GAINS)})
     elif attack.table:
         attacks = resolve(attack.table)(Results.of(about, metrics), numbers(options.paper).overlap)
     else:
@@ -234,13 +234,6 @@ def _counts(data: str, params: Params, *, counted: bool) -> pl.DataFrame:
     about = {"dataset": params.publication(data), "counted": counted}
     rows = [about | step | {"numbers": json.dumps(step["numbers"])} for step in counts]
     return pl.DataFrame(rows, tables.COUNTS)
-
-
-def no_gains() -> pl.DataFrame:
-    """The table `attacks` of a suite without one."""
-    nothing = pl.from_arrow(GAINS.empty_table())
-    assert isinstance(nothing, pl.DataFrame)
-    return nothing.select(pl.lit("").alias("experiment"), pl.lit("").alias("model"), pl.all())
 
 
 def data_fingerprints(data: str, params: Params) -> dict[str, str]:

@@ -129,9 +129,7 @@ def write(folder: Path, pages: dict[str, str]) -> None:
     with atomic_write(folder) as target:
         target.mkdir()
         for file, text in pages.items():
-            path = Path(target, file)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            (target / file).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

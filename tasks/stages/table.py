@@ -191,7 +191,7 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         {
             key: {"data": experiment.data, "features": experiment.features}
             | {f"features_{n}": params.features_of(experiment, split) for n, split in enumerate(suite.splits)}
-            | (dict(zip(("alone", "networks"), _made_from(experiment, params), strict=True)) if networks else {})
+            | (_made_from(experiment, params) if networks else {})
             for key, experiment in suite.experiments.items()
         },
         deps=(
@@ -226,10 +226,10 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     yield from _last_stages(name, suite, params)
 
 
-def _made_from(experiment: Experiment, params: Params) -> tuple[str, str]:
+def _made_from(experiment: Experiment, params: Params) -> dict[str, str]:
     """What the features of an experiment on networks were made from: embeddings of each alone, and the networks."""
     made = table_audits.layers_behind(experiment.features, params)
-    return made[-2:][0], made[-1]
+    return {"alone": made[-2:][0], "networks": made[-1]}
 
 
 def _networks(name: str, suite: Suite) -> Iterator[Stage]:

@@ -47,9 +47,7 @@ def require_types(tables: contracts.ProcessedTables) -> None:
     """
     for name in tables.schema.tables:
         columns = tables.scan(name).collect_schema()
-        empty = pl.from_arrow(contracts.table_schema(name, tables.schema).empty_table())
-        assert isinstance(empty, pl.DataFrame)
-        for column, kind in empty.schema.items():
+        for column, kind in pl.Schema(contracts.table_schema(name, tables.schema)).items():
             if columns[column] != kind:
                 path = tables.folder / f"{name}.parquet"
                 raise DamagedError(f"{path}: column {column!r} is {columns[column]}, not {kind}; run preprocess again")
