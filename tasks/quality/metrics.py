@@ -125,33 +125,6 @@ def measurements(
     return pl.DataFrame(flat, schema=types, orient="row")
 
 
-def next_item_metrics(ks: Sequence[int], *, chosen_on_test: bool = False) -> list[tuple[str, int]]:
-    """(metric, k) of everything that training measures of next items (docs/methods.md §3).
-
-    chosen_on_test: whether that is also each metric's best epoch on the test.
-    """
-    protocols = ["next", "next-new", *(["chosen-on-test/next"] if chosen_on_test else [])]
-    return list(product([f"{protocol}/{kind}" for protocol in protocols for kind in ("recall", "mrr")], ks))
-
-
-def rating_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
-    """(metric, k) that training measures of every predictor of ratings (docs/methods.md §5), none with a cut-off.
-
-    sensitive_share: of all ratings; errors on sensitive and on published ones are measured where there are such.
-    """
-    names = ["mae", "mae/uncut"]
-    names += ["mae/sensitive"] * (sensitive_share > 0) + ["mae/public"] * (sensitive_share < 1)
-    return [(name, None) for name in names]
-
-
-def reconstruction_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
-    """(metric, k) that reconstruction measures of every system (docs/methods.md §7).
-
-    There is something to reconstruct, and something to go by, where a share of the ratings is sensitive and not all.
-    """
-    return [("reconstruction/public/mae", None)] * (0 < sensitive_share < 1)
-
-
 def embedding_metrics(networks: Mapping[str, Schema]) -> list[tuple[str, int | None]]:
     """(metric, k) that training measures of every system that embeds users (docs/methods.md §6), none with a cut-off.
 

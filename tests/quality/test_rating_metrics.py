@@ -1,14 +1,26 @@
 """The contract of metrics of predicted ratings, made up: amounts without an upper end next to what lists have."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import polars as pl
 import pytest
 
-from tasks.quality.metrics import RANGES, measurements, metric_tables, rating_metrics, reconstruction_metrics
+from tasks.quality.metrics import RANGES, measurements, metric_tables
 from tasks.quality.rules import count
+from tasks.stages.checks.attacks import reconstruction
+from tasks.stages.checks.lists import RATING
 
 KEYS = "experiment, setting, seed, metric, k"
 EXCHANGED: list[tuple[str, int | None]] = [("communication/messages", None), ("communication/bytes", None)]
-NAMES = [*rating_metrics(0.1), *EXCHANGED, *reconstruction_metrics(0.1)]
+
+
+def of_share(sensitive: float) -> Any:
+    """The arguments that say of an experiment which share of its ratings is sensitive."""
+    return None, SimpleNamespace(settings=lambda: {"base": {"sensitive_share": sensitive}}), "base"
+
+
+NAMES = [*RATING.metrics(*of_share(0.1)), *EXCHANGED, *reconstruction(*of_share(0.1))]
 
 
 def frame(**changed: float) -> pl.DataFrame:
@@ -55,5 +67,5 @@ def test_the_metrics_of_lists_keep_their_rules() -> None:
 def test_errors_are_expected_of_the_kinds_of_ratings_that_there_are(
     share: float, kinds: set[str], attacked: int
 ) -> None:
-    assert {name.rpartition("/")[2] for name, _ in rating_metrics(share)} == kinds
-    assert len(reconstruction_metrics(share)) == attacked
+    assert {name.rpartition("/")[2] for name, _ in RATING.metrics(*of_share(share))} == kinds
+    assert len(reconstruction(*of_share(share))) == attacked

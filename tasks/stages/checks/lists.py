@@ -17,7 +17,7 @@ import pyarrow as pa
 from tasks import contracts
 from tasks.config.params import Experiment, Suite
 from tasks.contracts import Schema
-from tasks.quality.metrics import next_item_metrics, ranking_metrics, rating_metrics
+from tasks.quality.metrics import ranking_metrics
 from tasks.quality.releases import next_items, predictions, recommendations
 from tasks.quality.rules import Table
 from tasks.stages.checks.subject import Names, Subject, released_tables
@@ -66,7 +66,9 @@ def _ranking_metrics(suite: Suite, *_: object) -> Names:
 
 
 def _next_item_metrics(suite: Suite, experiment: Experiment, _: str) -> Names:
-    return [*next_item_metrics(suite.evaluation.k, chosen_on_test=experiment.chosen_on_test is not None)]
+    protocols = ["next", "next-new", *(["chosen-on-test/next"] if experiment.chosen_on_test else [])]
+    kinds = [f"{protocol}/{kind}" for protocol in protocols for kind in ("recall", "mrr")]
+    return list(product(kinds, suite.evaluation.k))
 
 
 def _test_users(lists: Released, interactions: pl.DataFrame, schema: Schema, k: int) -> list[Table]:
@@ -82,7 +84,9 @@ def _fold_in_metrics(suite: Suite, *_: object) -> Names:
 
 
 def _rating_metrics(_: Suite, experiment: Experiment, setting: str) -> Names:
-    return rating_metrics(experiment.settings()[setting]["sensitive_share"])
+    share = experiment.settings()[setting]["sensitive_share"]
+    names = ["mae", "mae/uncut", *["mae/sensitive"] * (share > 0), *["mae/public"] * (share < 1)]
+    return [(name, None) for name in names]
 
 
 TOP_K = Lists(contracts.RECOMMENDATIONS, recommendations, _ranking_metrics)
