@@ -15,8 +15,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from flows.reports import serve
-from flows.server import CREDENTIAL, server
+from flows.server import CREDENTIAL, serve, server
 from tasks.config.params import Suite, load
 from tasks.errors import ConfigurationError
 from tasks.external.folders import secret

@@ -33,7 +33,7 @@ from flows.entries import take_prepared
 from flows.execution import Killed, Processes, StageFailed, hold_project, say
 from flows.live import Lines, view
 from flows.plan import Plan, Step, current_project
-from flows.reports import link
+from flows.server import link
 from flows.units import Unit, Units
 from tasks.config import params
 from tasks.errors import ConfigurationError, DprecError

@@ -1,7 +1,7 @@
-"""The Prefect server that records runs: the user's own, or one for as long as a command takes.
+"""The Prefect server that records runs: the user's own, or one for as long as a command takes; reports over http.
 
 Prefect's own temporary server ends at Ctrl-C before the run has said how it ended, outlives kill -9, lets all read its
-database, and leaves its port free for a moment.
+database, and leaves its port free for a moment. Its pages may not open files: those of reports are served next to it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ import sys
 import threading
 from contextlib import suppress
 from functools import partial
-from tempfile import TemporaryFile
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any
 
 import httpx
 from rich.console import Console
@@ -24,6 +28,8 @@ from tasks.errors import ConfigurationError
 from tasks.stages.parent import end_with
 
 CREDENTIAL = "PREFECT_API_AUTH_STRING"  # the variable from which Prefect's clients take it
+ADDRESS = "DPREC_REPORTS"
+"""The variable that says where reports are served; runs of a schedule inherit it."""
 HOST = "127.0.0.1"
 APP = ("--factory", "prefect.server.api.server:create_app", "--log-level", "critical", "--lifespan", "on")
 
@@ -98,3 +104,56 @@ class Server:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=10)
         self._process.kill()
+
+
+class _ReportServer(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Nothing: what a stranger sends and breaks off is for no terminal."""
+
+
+class _Reports(SimpleHTTPRequestHandler):
+    """The files of one folder, without lists of files."""
+
+    timeout = 10.0  # seconds; who asks for nothing for so long is left
+
+    def send_head(self) -> Any:
+        try:
+            return super().send_head()
+        except ValueError:  # no name of a file
+            return self.send_error(HTTPStatus.NOT_FOUND)
+
+    def list_directory(self, path: Any) -> None:  # noqa: ARG002  # it is given by name
+        self.send_error(HTTPStatus.NOT_FOUND)
+
+    def end_headers(self) -> None:
+        for name, value in (("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer")):
+            self.send_header(name, value)
+        super().end_headers()
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Nothing: the terminal belongs to the runs."""
+
+
+def serve(folder: Path) -> str:
+    """Serve a folder to this machine until the process ends, and name the address in the environment.
+
+    Args:
+        folder: what is served, e.g. data/reports; it need not be there yet.
+
+    Returns:
+        The address of the folder, which cannot be guessed, without a slash at its end.
+    """
+    secret, above = secrets.token_urlsafe(16), TemporaryDirectory(prefix="dprec-")
+    atexit.register(above.cleanup)
+    Path(above.name, secret).symlink_to(folder.resolve())
+    server = _ReportServer((HOST, 0), partial(_Reports, directory=above.name))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    os.environ[ADDRESS] = f"http://{HOST}:{server.server_port}/{secret}"
+    return os.environ[ADDRESS]
+
+
+def link(path: Path, folder: Path) -> str:
+    """Where a browser finds a file of the served folder; its `file:` address while nothing serves it."""
+    if address := os.environ.get(ADDRESS):
+        return f"{address}/{path.relative_to(folder).as_posix()}"
+    return path.resolve().as_uri()

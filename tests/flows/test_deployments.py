@@ -15,7 +15,7 @@ import httpx
 import pytest
 import yaml
 
-from flows import reports
+from flows import server
 from flows.deployments import NAME, forget, notify_of_failures, require_webhook, schedules
 from flows.entries import PREPARED
 from flows.execution import StageFailed
@@ -118,15 +118,15 @@ def test_what_is_no_webhook_is_refused_without_showing_it(url: str) -> None:
 
 
 def test_reports_are_served_to_whoever_knows_their_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(reports.ADDRESS, raising=False)
+    monkeypatch.delenv(server.ADDRESS, raising=False)
     page = tmp_path / "reports" / "demo" / "index.html"
     page.parent.mkdir(parents=True)
     page.write_text("the report")
     (tmp_path / "prefect.db").write_text("not to be read")
-    assert reports.link(page, tmp_path / "reports") == page.as_uri()
-    monkeypatch.setenv(reports.ADDRESS, "")
-    address = reports.serve(tmp_path / "reports")
-    link = reports.link(page, tmp_path / "reports")
+    assert server.link(page, tmp_path / "reports") == page.as_uri()
+    monkeypatch.setenv(server.ADDRESS, "")
+    address = server.serve(tmp_path / "reports")
+    link = server.link(page, tmp_path / "reports")
     assert link == f"{address}/demo/index.html"
     assert httpx.get(link).text == "the report"
     origin = address.rsplit("/", 1)[0]
