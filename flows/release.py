@@ -159,4 +159,5 @@ def _write(built: Built, items: list[str], out: Path) -> None:
             if error.errno in (ENOTEMPTY, EEXIST, ENOTDIR):
                 _require_new(out)
             raise
-    print(page.paragraph(built.ledger, [str(out / name) for name in (files.RELEASE, files.MODEL, *texts)]))
+    names = [str(out / name) for name in (files.RELEASE, files.MODEL, *texts)]
+    print(page.plain_text("paragraph", ledger=built.ledger, files=names))

@@ -138,7 +138,7 @@ def show_headline(suite: str) -> None:
         table.add_row(name, *map(escape, cells))
     print_table(table)
     if command := release_command(suite, board):
-        print(exports.suggestion(command))
+        print(exports.plain_text("suggestion", command=command))
 
 
 def release_command(suite: str, board: Board) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,9 @@ def card(ledger: Mapping[str, Any]) -> str:
     return render(Page("card.html", "card.html.j2", {"ledger": ledger}, FOLDER), home=False)
 
 
-def paragraph(ledger: Mapping[str, Any], files: Sequence[str]) -> str:
-    """Unit, ε, δ, from whom, under which conditions, utility, audit and files, as plain text."""
-    return html.unescape(environment(FOLDER).get_template("paragraph.txt.j2").render(ledger=ledger, files=files))
-
-
-def suggestion(command: str) -> str:
-    """How to release what was best on the same data, and what no guarantee covers then."""
-    return html.unescape(environment(FOLDER).get_template("suggestion.txt.j2").render(command=command))
+def plain_text(template: str, **slots: Any) -> str:
+    """What the command says of a release of this `ledger` and `files`, or of a `command` that would make one."""
+    return html.unescape(environment(FOLDER).get_template(f"{template}.txt.j2").render(slots))
 
 
 def records(ledger: Mapping[str, Any], date: str) -> dict[str, str]:

@@ -139,7 +139,11 @@ def test_a_release_has_its_card_in_both_forms(users: int, items: int) -> None:
     built = build(rows, replace(wanted, delta=0.6, audited=False), [])
     large = built.ledger
     assert [gap["id"] for gap in large["gaps"]] == [built.marks["gaps"]] == ["large-delta"]
-    for text in (release.card(large), release.paragraph(large, []), *release.records(large, "2026-01-01").values()):
+    for text in (
+        release.card(large),
+        release.plain_text("paragraph", ledger=large, files=[]),
+        *release.records(large, "2026-01-01").values(),
+    ):
         assert "one random user" in text or ("CycloneDX" in text and "large-delta" in text)
     assert "no --catalogue was given" in record["dp_variant"]["unprotected_quantities"]
     [model] = check("cyclonedx", texts["cyclonedx.json"])["components"]
