@@ -11,7 +11,7 @@ from polars.exceptions import PolarsError
 
 from tasks.disk import require_writable
 from tasks.errors import ConfigurationError, DataError
-from tasks.pages import api, documents, site
+from tasks.pages import documents, site
 from tasks.pages.page import render
 from tasks.results import summary
 from tasks.results.cards import schema
@@ -81,7 +81,7 @@ def _make(name: str) -> tuple[site.Made, dict[str, str]]:
 
 def _documents() -> dict[str, str]:
     texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
-    return {page.address: render(page) for page in documents.pages(texts | api.documents(LIBRARY))}
+    return {page.address: render(page) for page in documents.pages(texts | documents.of_package(LIBRARY))}
 
 
 def changes_since(revision: str) -> list[summary.Change]:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.pages import api, documents, site
+from tasks.pages import documents, site
 from tasks.pages.page import render
 from tasks.results.summary import coverage
 from tasks.stages.report import collected, paper_of, results_of
@@ -47,7 +47,7 @@ def files(made: list[site.Made]) -> dict[str, str]:
     """Address -> page, or JSON, of the site of `SUITES`."""
     counted = coverage(committed.results("gerai").published, [(of.facts, of.comparison, of.methods) for of in made])
     drawn = {page.address: render(page, ["abc"]) for page in site.pages(made, counted, SIZES, [], "HEAD")}
-    drawn |= {page.address: render(page) for page in documents.pages(DOCUMENTS | api.documents("dprec"))}
+    drawn |= {page.address: render(page) for page in documents.pages(DOCUMENTS | documents.of_package("dprec"))}
     for of in made:
         name = of.facts.suite
         drawn |= site.draw(committed.results(name), committed.paper(name), of.cards)
