@@ -6,8 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import networkx
 
 from flows.dvc import Project, errors, name_of, open_project, parameters
 from flows.execution import Processes, say
@@ -91,16 +94,7 @@ def read_all(project: Project) -> list[Plan]:
 
 def needs(project: Project, stage: Any) -> Iterator[Any]:
     """A stage and all that it needs, each after what it needs itself."""
-    done: set[Any] = set()
-
-    def visit(stage: Any) -> Iterator[Any]:
-        if stage not in done:
-            done.add(stage)
-            for other in sorted(project.graph.successors(stage), key=name_of):
-                yield from visit(other)
-            yield stage
-
-    yield from visit(stage)
+    return networkx.dfs_postorder_nodes(project.graph, stage, sort_neighbors=partial(sorted, key=name_of))
 
 
 def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Step]:
