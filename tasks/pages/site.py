@@ -143,20 +143,16 @@ def _frontiers(
             chosen[board.publication] = board
     shown = [board for board in chosen.values() if board.kind == "real" and board.best(LEVEL)]
     names = sorted({name for board in shown for name in board.curve(LEVEL)["system"]})
+    leaders = {board.dataset: board for board in deep}
     charts = [
-        headline(board) | {"best": board.best(LEVEL), "svg": chart, "href": board_address(board.dataset)}
+        headline(board)
+        | {"best": board.best(LEVEL), "svg": chart, "href": board_address(board.dataset)}
+        | {"deep": _others(board, leaders), "users": prepared[board.dataset].get("users")}
+        | {"within": {row["limit"]: row for row in answers(board, "index.html")}}
         for board in shown
         if (chart := frontier(board, LEVEL, names))
     ]
-    leaders = {board.dataset: board for board in deep}
-    rows = [
-        {key: each[key] for key in ("board", "href")}
-        | {"deep": _others(each["board"], leaders)}
-        | {"users": prepared[each["board"].dataset].get("users")}
-        | {"within": {row["limit"]: row for row in answers(each["board"], "index.html")}}
-        for each in charts
-    ]
-    return {"charts": charts, "answers": rows, "limits": ANSWERED}
+    return {"charts": charts, "limits": ANSWERED}
 
 
 def _by_users(sizes: pl.DataFrame) -> charts.Picture:
