@@ -24,7 +24,6 @@ from markupsafe import Markup
 
 from tasks.pages import charts
 from tasks.pages.charts import rounded_down
-from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.remarks import Explanation, KnownGap
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -161,16 +160,6 @@ def sentence(term: KnownGap | Explanation) -> str:
     return str(table[term.id].format(**term.values))
 
 
-def neighbours(unit: str, neighbouring: str) -> str:
-    """What two neighbouring inputs differ in."""
-    return str(english()["neighbouring"][f"{unit} {neighbouring}"])
-
-
-def mechanism(entry: LedgerEntry) -> str:
-    """What a mechanism is called."""
-    return str(english()["mechanisms"][entry.mechanism])
-
-
 def conditions(ids: Iterable[str]) -> list[str]:
     """What a guarantee is conditional on."""
     return [str(english()["conditions"][name]) for name in ids]
@@ -209,7 +198,7 @@ def environment(folder: Path) -> Environment:
         lstrip_blocks=True,
     )
     functions = (number, epsilon, plain, signed, bound, markdown, groups, capitalize_first, label_of)
-    words = (conditions, sentence, mechanism, neighbours, tested_on)
+    words = (conditions, sentence, tested_on)
     result.filters |= {"join_words": join} | {function.__name__: function for function in (*functions, *words)}
     result.globals |= {"column": Column, "charts": charts, "infinity": math.inf}
     if folder == TEMPLATES:  # the terms are YAML, which an audit of files does without
