@@ -182,7 +182,7 @@ def ledger(releases: Iterable[Spent], models: Mapping[str, str]) -> dict[str, pl
         ]
         about = {"line": line, "experiment": release.experiment, "model": models[release.experiment]}
         about |= {"setting": release.setting, "seeds": json.dumps(seeds), "network": release.network}
-        record |= {name: _json(record[name]) for name in TERMS}
+        record |= {name: json.dumps(record[name], ensure_ascii=False, allow_nan=False) for name in TERMS}
         record["accounted_epsilon"] = math.inf if record["accounted_epsilon"] is None else record["accounted_epsilon"]
         lines.append(about | record)
     return {"ledger": pl.DataFrame(lines, schema=LEDGER), "events": pl.DataFrame(events, schema=EVENTS)}
@@ -239,10 +239,6 @@ def means(metrics: pl.DataFrame) -> pl.DataFrame:
     wide = summaries.pivot("at", index=[*keys, "n"], values=["mean", "std"], separator="")
     columns = [f"{name}{cutoff}" for cutoff in summaries["at"].unique(maintain_order=True) for name in ("mean", "std")]
     return wide.select(*keys, "n", *columns).sort(*keys, "n")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def lines(content: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from tasks import contracts
+from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import PAIRS
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Unit
@@ -23,7 +24,6 @@ from tasks.results.paper import Paper
 from tasks.results.printed import Against
 from tasks.results.tables import Spent
 from tasks.stages import report
-from tasks.stages.collect import no_gains
 from tasks.stages.papers import describe
 from tests.parameters import ROOT
 
@@ -93,7 +93,7 @@ def write(
     ledger = tables.ledger(spent, {system.experiment: system.model for system in facts.systems})
     frames = ledger | {
         "metrics": pl.DataFrame(measured, nothing.schema),
-        "attacks": no_gains(),
+        "attacks": pl.DataFrame(schema={"experiment": pl.String, "model": pl.String, **pl.Schema(GAINS)}),
         "history": pl.DataFrame(schema=tables.HISTORY),
         "pairs": pl.DataFrame(schema=pl.Schema(PAIRS)),
         "audits": tables.audits(audits, ledger["ledger"]),
