@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from filecmp import cmp
-from functools import reduce
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -49,7 +48,6 @@ from tasks.stages.common import (
     require_passed,
 )
 from tasks.stages.papers import numbers
-from tasks.stages.provenance import Cost
 from tasks.stages.provenance import path as provenance_path
 
 INPUTS = "inputs.json"
@@ -146,12 +144,9 @@ def _cost(record: dict[str, Any], units: dict[str, dict[str, float]]) -> dict[st
     """What a stage took in all processes: that of its units, which add up, or else its own."""
     if not units:
         return {}
-    combined = [Cost(**of_unit) for of_unit in units.values()]  # type: ignore[arg-type]  # as `cost` wrote it
-    together = reduce(Cost.plus, combined)
-    return {
-        "cpu_seconds": round(max(together.cpu_seconds, record["cpu_seconds"]), 1),
-        "peak_memory_mb": max(together.peak_memory_mb, record["peak_memory_mb"]),
-    }
+    seconds = sum(of_unit["cpu_seconds"] for of_unit in units.values())
+    memory = max(of_process["peak_memory_mb"] for of_process in (record, *units.values()))
+    return {"cpu_seconds": round(max(seconds, record["cpu_seconds"]), 1), "peak_memory_mb": memory}
 
 
 def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.DataFrame]]:

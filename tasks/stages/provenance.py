@@ -42,10 +42,6 @@ class Cost(NamedTuple):
     """Of all threads, and of processes that were begun and have ended."""
     peak_memory_mb: int = 0
 
-    def plus(self, other: Cost) -> Cost:
-        """Of both, one after another."""
-        return Cost(self.cpu_seconds + other.cpu_seconds, max(self.peak_memory_mb, other.peak_memory_mb))
-
 
 def of_this_process() -> Cost:
     """Since it began."""
@@ -71,9 +67,9 @@ def cost_added(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        now = of_this_process()
-        took = Cost(now.cpu_seconds - began.cpu_seconds, now.peak_memory_mb)
-        write_json(folder / COST, of_unit(folder).plus(took)._asdict())
+        before, now = of_unit(folder), of_this_process()
+        seconds = before.cpu_seconds + now.cpu_seconds - began.cpu_seconds
+        write_json(folder / COST, Cost(seconds, max(before.peak_memory_mb, now.peak_memory_mb))._asdict())
 
 
 def path(module: str, name: str) -> Path:
