@@ -160,7 +160,7 @@ def canaries(
     from tasks.external.canaries import plant
 
     names = names_of({"user": user_column, "item": item_column, "rating": rating_column})
-    *_, page = paths = plant(train, count, items, least, out, names, None)
+    *_, page = paths = plant(train, count, items, least, out, names)
     print(page.read_text(), end="")
     print(f"written: {', '.join(map(str, paths))}")
 

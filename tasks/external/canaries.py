@@ -37,7 +37,7 @@ RULES = ((1 / 8, 0.0), (1 / 4, 0.0), (3 / 8, 0.0), (1 / 8, 1 / 8), (1 / 4, 1 / 4
 The bound is the best of theirs, each at a confidence that makes up for the choice (Bonferroni)."""
 
 
-def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: Names, seed: int | None) -> list[Path]:
+def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: Names) -> list[Path]:
     """Write the training data with canaries, the coins, and a page that says what to do; return their paths.
 
     Args:
@@ -45,14 +45,13 @@ def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: 
         count: canaries. Half of them, about, will be in.
         n_items: rare items that a canary shares with its witness, besides the one that only the canary has.
         fewest: interactions that an item must have to count as rare; a system that drops rarer items needs this.
-        seed: of a test; None, as always otherwise, draws the coins from the operating system.
 
     Raises:
         DataError: the file is not readable, or has fewer than n_items + 1 such items.
         ConfigurationError: there are canaries in `out` already.
     """
     table = text_table(train, names)
-    rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
+    rng = np.random.default_rng(secrets.randbits(128))
     planted = draw(train, table, count, n_items, fewest, rng)
     included = rng.random(count) < 0.5
     path, coins, page = paths = [out / name for name in ("train-with-canaries.csv", "canaries.csv", "what-to-do.txt")]

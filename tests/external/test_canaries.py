@@ -49,10 +49,15 @@ def item_knn(table: Path, out: Path, noise: float) -> Path:
     return out
 
 
+SEEDED = "tasks.external.canaries.secrets.randbits", lambda _: 5
+"""Of coins that are the same every time."""
+
+
 @pytest.fixture
-def planted(tmp_path: Path) -> Path:
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the training data and 40 canaries."""
-    plant(ratings(tmp_path), 40, 3, 1, tmp_path, Names(), 5)
+    monkeypatch.setattr(*SEEDED)
+    plant(ratings(tmp_path), 40, 3, 1, tmp_path, Names())
     return tmp_path
 
 
@@ -71,7 +76,7 @@ def test_a_bad_row_is_named_before_anything_is_written(tmp_path: Path, row: str,
         file.write(row + "\n")
     place = len(path.read_text().splitlines())
     with pytest.raises(DataError, match=f"ratings.csv:{place}: {complaint}"):
-        plant(path, 10, 3, 1, tmp_path / "new", Names(), 5)
+        plant(path, 10, 3, 1, tmp_path / "new", Names())
     with pytest.raises(DataError, match=f"ratings.csv:{place}: {complaint}"):
         repeat(Repeated("true {train} {out}", 2, tmp_path / "work", canaries=0), AuditRequest(path, path), quiet)
     assert not (tmp_path / "new").exists()
@@ -107,24 +112,24 @@ def test_a_canary_that_is_out_leaves_no_row_and_its_witness_is_always_in(planted
 def test_items_are_the_rarest_that_are_common_enough(tmp_path: Path) -> None:
     table = ratings(tmp_path)
     counts = pl.read_csv(table)["movieId"].value_counts()
-    plant(table, 10, 3, 4, tmp_path, Names(), 5)
+    plant(table, 10, 3, 4, tmp_path, Names())
     items = pl.read_csv(tmp_path / "canaries.csv")["item"]
     chosen = counts.filter(pl.col("movieId").is_in(items.implode()))["count"]
     assert chosen.min() == 4
     assert items.n_unique() == 10
     with pytest.raises(DataError, match="0 items have 1000 interactions or more; 4 are needed"):
-        plant(table, 10, 3, 1_000, tmp_path, Names(), 5)
+        plant(table, 10, 3, 1_000, tmp_path, Names())
 
 
 def test_coins_differ_from_time_to_time(tmp_path: Path) -> None:
     table = ratings(tmp_path)
     texts = []
     for out in (tmp_path / "first", tmp_path / "second"):
-        plant(table, 40, 3, 1, out, Names(), None)
+        plant(table, 40, 3, 1, out, Names())
         texts.append((out / "canaries.csv").read_text())
     assert texts[0] != texts[1]
     with pytest.raises(ConfigurationError, match="holds canaries already"):
-        plant(table, 40, 3, 1, out, Names(), None)
+        plant(table, 40, 3, 1, out, Names())
     assert (out / "canaries.csv").read_text() == texts[1]
 
 
@@ -160,9 +165,12 @@ def test_a_claim_is_consistent_only_with_a_control_that_is_refuted(planted: Path
         run(replace(asked, claimed_epsilon=None, control=[OtherRun(table, bare, coins)]), quiet)
 
 
-def test_a_system_that_promises_what_it_does_not_keep_is_refuted(tmp_path: Path) -> None:
+def test_a_system_that_promises_what_it_does_not_keep_is_refuted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of systems that keep it, one in twenty is refuted at this confidence: the coins are of a seed."""
-    plant(ratings(tmp_path), 80, 4, 1, tmp_path / "c", Names(), 5)
+    monkeypatch.setattr(*SEEDED)
+    plant(ratings(tmp_path), 80, 4, 1, tmp_path / "c", Names())
     table = tmp_path / "c" / "train-with-canaries.csv"
     asked = AuditRequest(table, item_knn(table, tmp_path / "l.csv", 0), canaries=tmp_path / "c" / "canaries.csv")
     audit, _ = run(replace(asked, claimed_epsilon=0.5), quiet)

@@ -25,7 +25,7 @@ def untracked(folder: Path) -> str:
 def test_git_takes_no_folder_that_an_audit_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     table = ratings(tmp_path)
-    plant(table, 10, 3, 1, tmp_path / "below/planted", Names(), 5)
+    plant(table, 10, 3, 1, tmp_path / "below/planted", Names())
     with pytest.raises(DataError):
         repeat(Repeated("false {train} {out}", 2, tmp_path / "audit-runs"), AuditRequest(table, table), quiet)
     monkeypatch.setattr(writing, "render", lambda _: "")
