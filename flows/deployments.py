@@ -19,7 +19,6 @@ from flows.server import CREDENTIAL, serve, server
 from tasks.config.params import Suite, load
 from tasks.errors import ConfigurationError
 from tasks.external.folders import secret
-from tasks.stages.common import REPORTS
 from tasks.stages.data import are_obtainable
 from tasks.stages.parent import RUN
 
@@ -83,7 +82,7 @@ def serve_schedules(notify: str | None = None) -> None:
     named = "PREFECT_API_URL" in os.environ
     os.environ[RUN] = str(os.getpid())  # scheduled runs, which are processes of their own, end with this one
     address = server(pages=True)
-    serve(REPORTS)
+    serve()
     if notify is not None:
         notify_of_failures(notify)
     elif not named:

@@ -174,9 +174,7 @@ def regenerate(
 def show(suite: str) -> None:
     """Have Prefect's pages show where the report is, and the suite's headline where it has one."""
     path = REPORTS / suite / "index.html"
-    create_link_artifact(
-        key=f"report-{suite}", link=link(path, REPORTS), link_text=f"Report of {suite}", description=str(path)
-    )
+    create_link_artifact(key=f"report-{suite}", link=link(path), link_text=f"Report of {suite}", description=str(path))
     from flows import results  # with libraries of tables
 
     if (board := results.board_of(suite)) is not None:
@@ -196,7 +194,7 @@ class Run:
         self, suite: str, todo: Plan, project: Project, cluster: Cluster | None, screen: Lines, jobs: int, force: bool
     ) -> None:
         self.project, self.screen, self.force = project, screen, force
-        self.slots, self.processes = threading.Semaphore(jobs), Processes(force=force)
+        self.slots, self.processes = threading.Semaphore(jobs), Processes()
         self._steps, self._changed, self._ended = todo.steps, threading.Event(), list[str]()
         self._futures: dict[str, PrefectFuture[Any]] = {}
         needs = needs_of(suite, todo)  # without a cluster, too: a name that is misspelt is said at once

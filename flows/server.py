@@ -25,6 +25,7 @@ import httpx
 from rich.console import Console
 
 from tasks.errors import ConfigurationError
+from tasks.stages.common import REPORTS
 from tasks.stages.parent import end_with
 
 CREDENTIAL = "PREFECT_API_AUTH_STRING"  # the variable from which Prefect's clients take it
@@ -134,26 +135,22 @@ class _Reports(SimpleHTTPRequestHandler):
         """Nothing: the terminal belongs to the runs."""
 
 
-def serve(folder: Path) -> str:
-    """Serve a folder to this machine until the process ends, and name the address in the environment.
+def serve() -> str:
+    """Serve reports to this machine until the process ends; their address, which the environment has from now on.
 
-    Args:
-        folder: what is served, e.g. data/reports; it need not be there yet.
-
-    Returns:
-        The address of the folder, which cannot be guessed, without a slash at its end.
+    It cannot be guessed, and has no slash at its end. There need not be any reports yet.
     """
     secret, above = secrets.token_urlsafe(16), TemporaryDirectory(prefix="dprec-")
     atexit.register(above.cleanup)
-    Path(above.name, secret).symlink_to(folder.resolve())
+    Path(above.name, secret).symlink_to(REPORTS.resolve())
     server = _ReportServer((HOST, 0), partial(_Reports, directory=above.name))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     os.environ[ADDRESS] = f"http://{HOST}:{server.server_port}/{secret}"
     return os.environ[ADDRESS]
 
 
-def link(path: Path, folder: Path) -> str:
-    """Where a browser finds a file of the served folder; its `file:` address while nothing serves it."""
+def link(path: Path) -> str:
+    """Where a browser finds a file of a report; its `file:` address while nothing serves it."""
     if address := os.environ.get(ADDRESS):
-        return f"{address}/{path.relative_to(folder).as_posix()}"
+        return f"{address}/{path.relative_to(REPORTS).as_posix()}"
     return path.resolve().as_uri()

@@ -20,6 +20,7 @@ from flows.deployments import NAME, forget, notify_of_failures, require_webhook,
 from flows.entries import PREPARED
 from flows.execution import StageFailed
 from tasks.errors import ConfigurationError
+from tasks.stages.common import REPORTS
 from tests.flows.conftest import ROOT, Project, wait_until
 from tests.flows.test_pipeline import ask, regenerate
 
@@ -118,15 +119,16 @@ def test_what_is_no_webhook_is_refused_without_showing_it(url: str) -> None:
 
 
 def test_reports_are_served_to_whoever_knows_their_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(server.ADDRESS, raising=False)
-    page = tmp_path / "reports" / "demo" / "index.html"
+    page = REPORTS / "demo" / "index.html"
     page.parent.mkdir(parents=True)
     page.write_text("the report")
-    (tmp_path / "prefect.db").write_text("not to be read")
-    assert server.link(page, tmp_path / "reports") == page.as_uri()
+    (REPORTS.parent / "prefect.db").write_text("not to be read")
+    assert server.link(page) == page.resolve().as_uri()
     monkeypatch.setenv(server.ADDRESS, "")
-    address = server.serve(tmp_path / "reports")
-    link = server.link(page, tmp_path / "reports")
+    address = server.serve()
+    link = server.link(page)
     assert link == f"{address}/demo/index.html"
     assert httpx.get(link).text == "the report"
     origin = address.rsplit("/", 1)[0]
@@ -135,7 +137,7 @@ def test_reports_are_served_to_whoever_knows_their_address(tmp_path: Path, monke
         assert (answer.status_code, answer.text) == (200, "the report"), short
     for wrong in ("", "/", "/demo/index.html", "/wrong/demo/index.html"):
         assert httpx.get(origin + wrong).status_code == 404, wrong
-    (tmp_path / "reports" / "demo" / "data").mkdir()
+    (REPORTS / "demo" / "data").mkdir()
     for wrong in (
         "",
         "/",
