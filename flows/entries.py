@@ -123,7 +123,6 @@ def require_known(suite: str, *, to_run: bool = False, elsewhere: bool = False) 
     """Refuse a suite that this project does not have, before anything is done; a prepared one will do `to_run`.
 
     Args:
-        suite: its name.
         to_run: whether it is to run, on the device that was asked for.
         elsewhere: whether on the devices of a cluster's workers.
 

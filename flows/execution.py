@@ -48,12 +48,8 @@ class AlreadyRunning(DprecError):
 
 @dataclass
 class Processes:
-    """The stages that are running, each in a process group of its own, so that all of them can be stopped.
+    """The stages that are running, each in a process group of its own, so that all of them can be stopped."""
 
-    force: stages work on their finished units again.
-    """
-
-    force: bool = False
     _running: dict[subprocess.Popen[bytes] | warm.Fork, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
@@ -65,14 +61,14 @@ class Processes:
         on_share: Callable[[float], None] = lambda _: None,
         *,
         stage: str = "",
-        force: bool | None = None,
+        force: bool = False,
     ) -> None:
         """Run a stage's command line, without a shell, giving each line of its output to `on_line`.
 
         Args:
             on_share: called with the share of its work that is done, before the line that says so.
             stage: that it is part of, for `end`.
-            force: whether it works on finished units again; None: as all do.
+            force: whether it works on finished units again.
 
         Raises:
             Killed: a signal ended it.
@@ -81,7 +77,7 @@ class Processes:
         with self._lock:
             if self._stopped:
                 raise StageFailed("not started: the run was stopped")
-            process = _start(shlex.split(command), environment(force=self.force if force is None else force))
+            process = _start(shlex.split(command), environment(force=force))
             self._running[process] = stage
         try:
             assert process.stdout is not None

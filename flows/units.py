@@ -137,7 +137,7 @@ class Units:
         running = self._running.get(unit.stage)
         force = f" --force {running.since}" if self._force and running is not None else ""
         try:
-            self._processes.run(unit.command + force, on_line, stage=unit.stage, force=False)
+            self._processes.run(unit.command + force, on_line, stage=unit.stage)
         except Killed:
             raise
         except StageFailed as error:

@@ -35,7 +35,7 @@ def reproduce(address: str, *, force: bool = False) -> bool:
 def test_a_forced_run_tells_its_stages_to_work_on_finished_units_again(inside: Project, force: bool) -> None:
     (inside.root / "stage.py").write_text("import os\nprint(os.environ.get('DPREC_FORCE'))\n")
     lines: list[str] = []
-    Processes(force=force).run(DOWNLOAD, lines.append)
+    Processes().run(DOWNLOAD, lines.append, force=force)
     assert lines == ["1" if force else "None"]
 
 
