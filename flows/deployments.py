@@ -71,8 +71,7 @@ def _asked_for() -> str:
 def serve_schedules(notify: str | None = None) -> None:
     """Serve the deployments until interrupted, one run at a time, and their reports.
 
-    Args:
-        notify: the address of a webhook that is notified of every run that fails.
+    notify: the address of a webhook that is notified of every run that fails.
 
     Raises:
         ConfigurationError: no server is named and none can be started, or the webhook has no http(s) address.

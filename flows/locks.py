@@ -34,9 +34,8 @@ def computed_here(lock: Path) -> Path:
 def write_entry(lock: Path, new: Path, name: str, dump: Callable[[], None]) -> None:
     """Write to `new` what `lock` has, with another entry for the stage of this name.
 
-    Args:
-        dump: adds the entry to `new` by DVC, which takes a second for every 3,000 lines that are there: it gets none
-            where the others can be kept as text.
+    dump: adds the entry to `new` by DVC, which takes a second for every 3,000 lines that are there: it gets none where
+    the others can be kept as text.
     """
     text = computed_here(lock).read_text(encoding="utf-8") if lock.exists() else ""
     if re.findall(r"^\S.*", text, re.MULTILINE) != ["schema: '2.0'", "stages:"] or "&id" in text:  # anchors
@@ -53,9 +52,7 @@ def write_entry(lock: Path, new: Path, name: str, dump: Callable[[], None]) -> N
 def settle(suite: str, *, shared: bool) -> None:
     """After a run: the committed lock, where only hashes differ, it is of another processor, and results are the same.
 
-    Args:
-        suite: its name.
-        shared: there is a DVC remote; the lock becomes what this machine computed.
+    shared: there is a DVC remote; the lock becomes what this machine computed.
     """
     lock = own_file(suite).with_name("dvc.lock")
     if shared:

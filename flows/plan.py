@@ -184,8 +184,7 @@ def _show_traceback(line: str) -> None:
 def current_project(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
     """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.json up to date.
 
-    Args:
-        suite, patient: as of `flows.dvc.open_project`.
+    suite, patient: as of `flows.dvc.open_project`.
 
     Raises:
         Busy: another process holds something that is needed, and nothing is to be waited for.

@@ -87,8 +87,7 @@ class Store:
     def put_unit(self, done: Path, folder: str) -> None:
         """Put the results of a unit there, which lie in `done` and agree with their manifest.
 
-        Args:
-            folder: of the unit, relative to the project; its name is the unit's key.
+        folder: of the unit, relative to the project; its name is the unit's key.
         """
         runs.verify(done, PurePosixPath(folder).name)
         for path in sorted(done.rglob("*")):

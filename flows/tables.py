@@ -41,8 +41,7 @@ def show(todo: Plan) -> None:
 def show_audits(records: Iterable[dict[str, Any]], total: int) -> bool:
     """Print a row for each record, and a bar until all are there; returns whether none proves more than is accounted.
 
-    Args:
-        records: as they end (`tasks.stages.audit.run`); total: how many there will be.
+    records: as they end (`tasks.stages.audit.run`); total: how many there will be.
     """
     ended = []
     columns = TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn()

@@ -241,8 +241,7 @@ def excess_rank(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:
     The reciprocal rank in the list, less its mean in the lists of all witnesses: what is recommended to all of them
     says nothing of one canary.
 
-    Args:
-        canaries, lists: rows as `tasks.external.reading` gives them.
+    canaries, lists: rows as `tasks.external.reading` gives them.
     """
     pairs = canaries.select(user="witness", item="item")
     ranks = lists.select("user", "item", value=1 / pl.col("rank"))

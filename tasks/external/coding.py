@@ -71,8 +71,7 @@ def parts(path: Path) -> list[Path]:
 def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
     """Read a CSV or Parquet file, or all Parquet files of a folder.
 
-    Args:
-        items: ids of the catalogue; None for the ids that are seen, in order of their text.
+    items: ids of the catalogue; None for the ids that are seen, in order of their text.
 
     Raises:
         DataError: see `tasks.external.reading.interactions`.

@@ -66,8 +66,7 @@ class Repeated:
 def repeat(job: Repeated, request: AuditRequest, say: Callable[[str], None]) -> AuditRequest:
     """Run the command on every split; what is to be audited then.
 
-    Args:
-        request: its `train` is split; `jobs` is how many runs go on at the same time.
+    request: its `train` is split; `jobs` is how many runs go on at the same time.
 
     Raises:
         ConfigurationError: the command lacks {train} or {out}, the folder was made for other data, or an option that

@@ -54,8 +54,7 @@ def run(
 ) -> Audit:
     """What the embeddings were found to tell, of files of which None are not given.
 
-    Args:
-        say: takes what was taken for what.
+    say: takes what was taken for what.
 
     Raises:
         ConfigurationError: nothing is asked, or half of what a question needs.

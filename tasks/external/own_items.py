@@ -29,8 +29,7 @@ def own_items(inputs: Inputs, difference: str, p_listed: float, seed: int) -> An
     listed pairs were trained on is drawn again, within each user and within each item, and lists are shuffled among
     users. And that a pair is listed must tell more than what is known without lists. The largest p-value counts.
 
-    Args:
-        difference, p_listed: what `membership.interactions` found.
+    difference, p_listed: what `membership.interactions` found.
     """
     rng = np.random.default_rng([seed, *b"own items"])
     public = inputs.public.matrix(inputs.n_users, inputs.n_items)

@@ -132,8 +132,7 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
 
     Numbers of more than `MOST_CLASSES` values become quarters; text of more, or of one, is left out unless asked for.
 
-    Args:
-        wanted: the attributes that are audited; empty: every column that can be one.
+    wanted: the attributes that are audited; empty: every column that can be one.
     """
     user = str(role_column(path, "user", names))
     header = columns_of(path, [user])

@@ -59,8 +59,7 @@ class AuditRequest:
 def check(request: AuditRequest, *, has_canaries: bool, has_control: bool, has_lists: bool = True) -> None:
     """Refuse options that nothing could heed, before anything long begins.
 
-    Args:
-        has_lists: whether the lists are there already; without, columns of them are not looked for.
+    has_lists: whether the lists are there already; without, columns of them are not looked for.
 
     Raises:
         ConfigurationError: a number out of range, attributes or a claim without what decides them, or a column that no
@@ -85,8 +84,7 @@ def check(request: AuditRequest, *, has_canaries: bool, has_control: bool, has_l
 def run(request: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     """What the audit found, and the most exposed users and items, for their owner.
 
-    Args:
-        say: takes lines of progress, and what was taken for what.
+    say: takes lines of progress, and what was taken for what.
 
     Raises:
         DataError: a file is not what it should be (names file, row and column).

@@ -72,8 +72,7 @@ def released_features(
     Every column lies within what an equal part of the budget gives; `RAW` is 0 or 1, and no category says that a
     value is unknown.
 
-    Args:
-        frame, releases: as in `perturbed_features`.
+    frame, releases: as in `perturbed_features`.
     """
     limit = piecewise.bound(epsilon / as_released.n_perturbed(schema.features)) * (1 + rule.FLOAT32_SLACK)
     raw = [column for feature in schema.features if feature.name == as_released.RAW for column in feature.columns]

@@ -212,8 +212,7 @@ def repeated_values(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> p
     64-bit hash per row takes a fraction of that, and only the rows whose hash is repeated are grouped then, so that a
     collision of hashes is found out.
 
-    Args:
-        rows: how many `frame` has.
+    rows: how many `frame` has.
     """
     some = frame.select(columns).filter(~pl.all_horizontal(pl.col(columns).is_null()))
     hashed = some.with_columns(_hash=pl.struct(columns).hash(0))

@@ -126,8 +126,7 @@ def _write_docs(verdict: dict[str, Any], rows: Mapping[str, int], folder: Path) 
 
     They open from a folder, without a network: all is inline, and text of the data escaped.
 
-    Args:
-        rows: name of each table -> how many it has.
+    rows: name of each table -> how many it has.
     """
     from jinja2 import Environment, FileSystemLoader
 

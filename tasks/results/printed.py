@@ -125,9 +125,8 @@ class Against:
 
         Statistics of data sets are counts and stay as they are.
 
-        Args:
-            data: a part of the data, such as one network of a pair, instead of the whole; of networks that others
-                published under the same names nothing is printed.
+        data: a part of the data, such as one network of a pair, instead of the whole; of networks that others published
+        under the same names nothing is printed.
         """
         pair = tuple(network.name for network in self.results.suite.networks)
         if data and pair and self.paper.joined(pair) != self.origin:
@@ -188,8 +187,7 @@ def comparison(results: Results, paper: Paper, counts: Counts) -> pl.DataFrame:
     Columns `load.COMPARISON`: `ours_std` is the sample standard deviation, from two runs on; `seeds` counts the runs
     behind `ours_mean`, 0 where nothing ran.
 
-    Args:
-        counts: gives what the paper's tables count of data, or list as settings of its method.
+    counts: gives what the paper's tables count of data, or list as settings of its method.
     """
     against = Against(results, paper)
     rows = [*_measured(against), *_counted(against, counts)]

@@ -64,9 +64,8 @@ def decide(difference: float, low: float | None, high: float | None, runs: int |
 
     Differences that are equal in all runs say nothing about chance; equal for all users, they are as sure as can be.
 
-    Args:
-        runs: independent ones, of an interval by the t-test; None for a bootstrap over users, whose halves are taken as
-            those of a normal distribution.
+    runs: independent ones, of an interval by the t-test; None for a bootstrap over users, whose halves are taken as
+    those of a normal distribution.
     """
     if low is None or high is None:
         return Decision(None, None, 0, "one-run")

@@ -122,8 +122,7 @@ def inspect(name: str) -> Iterator[Finding]:
     Each file: is it there, has it the published size and checksum, where these are known. Then the whole of it is read
     and its tables are held against their expectations, as the pipeline will.
 
-    Args:
-        name: of params.yaml's `datasets`, or of a source.
+    name: of params.yaml's `datasets`, or of a source.
 
     Raises:
         ConfigurationError: there is no such data set.

@@ -30,8 +30,7 @@ KEPT_BYTES, ARRAY_BYTES = 2**31 - 1, 2**28
 def end_with(parent: int) -> None:
     """On Linux the kernel ends this process as soon as the thread that started it is gone, also across an `exec`.
 
-    Args:
-        parent: the process that started it; gone by now, it is not waited for.
+    parent: the process that started it; gone by now, it is not waited for.
     """
     if sys.platform == "linux":
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a fork has its parent's handlers, which an `exec` forgets
