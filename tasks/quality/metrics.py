@@ -11,6 +11,8 @@ from tasks.contracts import METRIC_KIND, Schema
 from tasks.quality import rules as rule
 from tasks.quality.rules import KEYS, Rule, Table
 
+Names = list[tuple[str, int | None]]
+"""Metrics that must have been measured, each with its cut-off (None: it has none)."""
 RANGES = {
     **dict.fromkeys(
         ("hit", "ndcg", "recall", "recall-reachable", "mrr", "f1", "auc", "low", "high", "coverage"), (0, 1)
@@ -108,16 +110,14 @@ def alignment_metrics(
     settings: Iterable[str], seeds: Iterable[int], attackers: Sequence[str], ks: Sequence[int]
 ) -> pl.DataFrame:
     """setting, seed, metric and k of what every alignment measures."""
-    names: list[tuple[str, int | None]] = [("alignment/chance", k) for k in ks]
+    names: Names = [("alignment/chance", k) for k in ks]
     for attacker in attackers:
         names += [(f"alignment/{attacker}/precision", k) for k in ks]
         names += [(f"alignment/{attacker}/{name}", None) for name in ("confident/share", "found", "criterion")]
     return measurements("", settings, seeds, names).drop("experiment")
 
 
-def measurements(
-    experiment: str, settings: Iterable[str], seeds: Iterable[int], names: Iterable[tuple[str, int | None]]
-) -> pl.DataFrame:
+def measurements(experiment: str, settings: Iterable[str], seeds: Iterable[int], names: Names) -> pl.DataFrame:
     """Every combination of settings, seeds and (metric, k) of one experiment, as `metrics` expects them."""
     rows = [(experiment, *which) for which in product(settings, seeds, names)]
     flat = [(experiment, setting, seed, *name) for experiment, setting, seed, name in rows]
@@ -125,7 +125,7 @@ def measurements(
     return pl.DataFrame(flat, schema=types, orient="row")
 
 
-def embedding_metrics(networks: Mapping[str, Schema]) -> list[tuple[str, int | None]]:
+def embedding_metrics(networks: Mapping[str, Schema]) -> Names:
     """(metric, k) that training measures of every system that embeds users (docs/methods.md §6), none with a cut-off.
 
     networks: those whose users are embedded, by name; interests are predicted where there are labels.
@@ -138,9 +138,7 @@ def embedding_metrics(networks: Mapping[str, Schema]) -> list[tuple[str, int | N
     ]
 
 
-def embedding_attack_metrics(
-    networks: Mapping[str, Schema], ks: Sequence[int], joint: bool
-) -> list[tuple[str, int | None]]:
+def embedding_attack_metrics(networks: Mapping[str, Schema], ks: Sequence[int], joint: bool) -> Names:
     """(metric, k) that attacks on embeddings measure of every system (docs/methods.md §7).
 
     What the confident attacker's names are worth is not among them: it may give none.
@@ -150,7 +148,7 @@ def embedding_attack_metrics(
         ks: lengths of the lists of accounts.
         joint: whether the system embeds the users of both networks in one space.
     """
-    keys: list[tuple[str, int | None]] = []
+    keys: Names = []
     for network, schema in networks.items():
         scores = _with_controls("majority", classes=True)
         names = [f"{feature.name}/{name}" for feature in schema.sensitive for name in scores]
@@ -170,9 +168,7 @@ def _with_controls(*controls: str, classes: bool = False) -> list[str]:
     return [*scores, *(f"{control}/{score}" for control in controls for score in scores)]
 
 
-def ranking_metrics(
-    ks: Sequence[int], negatives: int, recall: str = "relevant", *, full_rows: bool = False
-) -> list[tuple[str, int]]:
+def ranking_metrics(ks: Sequence[int], negatives: int, recall: str = "relevant", *, full_rows: bool = False) -> Names:
     """(metric, k) of everything that training measures of lists (docs/methods.md §8).
 
     recall: `relevant` or `reachable`, what hits are divided by (`tasks.evaluation.metrics.ranking_metrics`).

@@ -17,10 +17,11 @@ from tasks.quality import rules as rule
 from tasks.quality.processed import TRAINING
 from tasks.quality.rules import KEYS, Rule, Table
 
+Released = Mapping[tuple[str, int], pl.DataFrame]
+"""(setting, seed) -> a table."""
 
-def recommendations(
-    lists: Mapping[tuple[str, int], pl.DataFrame], interactions: pl.DataFrame | pl.LazyFrame, schema: Schema, k: int
-) -> list[Table]:
+
+def recommendations(lists: Released, interactions: pl.DataFrame, schema: Schema, k: int) -> list[Table]:
     """Released top-K lists (RECOMMENDATIONS) of one experiment, all settings and seeds in one table.
 
     Every user gets exactly K unique items with ranks 1..K and finite scores, none of which the user had in training
@@ -33,8 +34,8 @@ def recommendations(
         k: K, the length of every list.
     """
     frame = rule.stack(lists)
-    training = interactions.lazy().filter(pl.col("split").is_in(TRAINING)).select("user", "item").unique()
-    new = rule.rows_of(frame, training.collect(engine="streaming"), ["user", "item"]) == 0
+    training = interactions.filter(pl.col("split").is_in(TRAINING)).select("user", "item").unique()
+    new = rule.rows_of(frame, training, ["user", "item"]) == 0
     unseen = rule.holds("item", pl.col("new"), "must not be in the user's training or validation data")
     expected = rule.each_run(lists, rule.all_users(schema.n_users))
     return _lists("recommendations", frame.with_columns(new=new), schema, k, (unseen,), "user", expected)
@@ -62,27 +63,16 @@ def _lists(
     ]
 
 
-def _examples(interactions: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+def _examples(interactions: pl.DataFrame) -> pl.DataFrame:
     """User and position of every test event of a trained user that another one follows, in order."""
-    example = ["user", "position"]
-    users = (
-        interactions.lazy()
-        .group_by("user")
-        .agg(trained=(pl.col("split") == "train").any(), tested=(pl.col("split") == "test").sum())
-    )
-    return (
-        users.filter(pl.col("trained") & (pl.col("tested") > 1))
-        .with_columns(position=pl.int_ranges(0, pl.col("tested") - 1, dtype=pl.Int32))
-        .explode("position")
-        .select(example)
-        .sort(example)
-        .collect(engine="streaming")
-    )
+    split, tested = pl.col("split"), pl.col("tested")
+    users = interactions.group_by("user").agg(trained=(split == "train").any(), tested=(split == "test").sum())
+    followed = users.filter("trained", tested > 1)
+    positions = followed.select("user", position=pl.int_ranges(0, tested - 1, dtype=pl.Int32))
+    return positions.explode("position").sort("user", "position")
 
 
-def next_items(
-    ranked: Mapping[tuple[str, int], pl.DataFrame], interactions: pl.DataFrame | pl.LazyFrame, schema: Schema, k: int
-) -> list[Table]:
+def next_items(ranked: Released, interactions: pl.DataFrame, schema: Schema, k: int) -> list[Table]:
     """Released next items (NEXT_ITEMS) of one experiment, all settings and seeds in one table.
 
     Every example has K unique items with ranks 1..K and finite scores, none higher than that of the rank before. An
@@ -111,7 +101,7 @@ def next_items(
     return _lists("next items", frame, schema, k, rules, "example", rule.each_run(ranked, examples))
 
 
-def predictions(predicted: Mapping[tuple[str, int], pl.DataFrame], folds: pl.DataFrame, schema: Schema) -> list[Table]:
+def predictions(predicted: Released, folds: pl.DataFrame, schema: Schema) -> list[Table]:
     """Released predictions of ratings (PREDICTIONS) of one experiment, all settings and folds in one table.
 
     Every rating of the fold that is tested is predicted once, by a finite number, and no other rating.

@@ -8,15 +8,14 @@ from tasks import contracts
 from tasks.config.attacks import AttributeAttack, EmbeddingAttack
 from tasks.config.fields import BASE
 from tasks.config.params import Experiment, Suite
-from tasks.quality.metrics import embedding_attack_metrics
+from tasks.quality.metrics import Names, embedding_attack_metrics
 from tasks.stages.checks.embedding import schemas
-from tasks.stages.checks.subject import Names
 from tasks.stages.common import PROCESSED
 
 
 def attribute(suite: Suite, _: Experiment, setting: str) -> Names:
     """Of attribute inference (docs/methods.md §7); k = 0 is the ratings-only attacker."""
-    attack, names = suite.attack, list[tuple[str, int | None]]()
+    attack, names = suite.attack, Names()
     assert isinstance(attack, AttributeAttack)
     chosen, controls = attack.attackers_at(setting), attack.control_k if setting == BASE else []
     seeing = {k: attack.seeing(chosen.attackers, k) for k in (0, *chosen.k, *controls)}

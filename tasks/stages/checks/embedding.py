@@ -10,10 +10,10 @@ import polars as pl
 from tasks import contracts
 from tasks.config.params import Experiment, Params, Suite, entry
 from tasks.contracts import Schema
-from tasks.quality.metrics import alignment_metrics, alignment_tables, embedding_metrics
+from tasks.quality.metrics import Names, alignment_metrics, alignment_tables, embedding_metrics
 from tasks.quality.releases import embedding_releases
 from tasks.quality.rules import Table
-from tasks.stages.checks.subject import Names, Subject
+from tasks.stages.checks.subject import Subject
 from tasks.stages.common import PROCESSED, RUNS
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedded_networks, embedding_file
 

@@ -17,14 +17,11 @@ import pyarrow as pa
 from tasks import contracts
 from tasks.config.params import Experiment, Suite
 from tasks.contracts import Schema
-from tasks.quality.metrics import ranking_metrics
-from tasks.quality.releases import next_items, predictions, recommendations
+from tasks.quality.metrics import Names, ranking_metrics
+from tasks.quality.releases import Released, next_items, predictions, recommendations
 from tasks.quality.rules import Table
-from tasks.stages.checks.subject import Names, Subject, released_tables
+from tasks.stages.checks.subject import Subject, released_tables
 from tasks.stages.common import PROCESSED
-
-Released = dict[tuple[str, int], pl.DataFrame]
-"""Setting and run -> lists, or predictions."""
 
 
 class Lists(NamedTuple):
@@ -62,7 +59,7 @@ def _ranking_metrics(suite: Suite, *_: object) -> Names:
     evaluation = suite.evaluation
     assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
     about = evaluation.k, evaluation.negatives, evaluation.recall
-    return [*ranking_metrics(*about, full_rows=evaluation.full_rows)]
+    return ranking_metrics(*about, full_rows=evaluation.full_rows)
 
 
 def _next_item_metrics(suite: Suite, experiment: Experiment, _: str) -> Names:

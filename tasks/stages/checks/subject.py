@@ -14,9 +14,6 @@ from tasks.errors import DamagedError
 from tasks.quality.rules import Table
 from tasks.stages.common import RUNS
 
-Names = list[tuple[str, int | None]]
-"""Metrics that must have been measured, each with its cut-off (None: it has none)."""
-
 
 @dataclass(frozen=True)
 class Subject:
