@@ -27,7 +27,7 @@ class Recommender:
 
     @cached_property
     def _place(self) -> dict[str, int]:
-        return {item: place for place, item in enumerate(self.items)}
+        return {item: number for number, item in enumerate(self.items)}
 
     def recommend(self, items: Sequence[str | int], k: int = 20) -> list[str]:
         """The `k` best items for who has `items`, best first, without these.
@@ -41,7 +41,7 @@ class Recommender:
             raise DataError(f"{len(unknown)} items are not in the catalogue, such as {str(unknown[0])!r}")
         places = np.unique([self._place[str(item)] for item in items]).astype(np.int64)
         rows = csr_array((np.ones(len(places)), places, np.array([0, len(places)])), shape=(1, len(self.items)))
-        return [self.items[place] for place in lists(self.model, rows, k)[0] if place >= 0]
+        return [self.items[number] for number in lists(self.model, rows, k)[0] if number >= 0]
 
 
 def lists(model: Model, rows: Rows, k: int) -> NDArray[np.int64]:
@@ -55,21 +55,21 @@ def lists(model: Model, rows: Rows, k: int) -> NDArray[np.int64]:
     if k < 1:
         raise ConfigurationError(f"k must be 1 or more (is {k})")
     k = min(k, len(model.counts))
-    made = np.full((rows.shape[0], k), -1, np.int64)
+    result = np.full((rows.shape[0], k), -1, np.int64)
     popular = np.argsort(-model.counts, kind="stable")
     outside = popular[~np.isin(popular, model.head)]
     for start in range(0, rows.shape[0], BLOCK):
         block = rows[start : start + BLOCK].tocsr()
         best = _head(model, block, k)
         for user in range(block.shape[0]):
-            own = block.indices[block.indptr[user] : block.indptr[user + 1]]
+            history = block.indices[block.indptr[user] : block.indptr[user + 1]]
             chosen = best[user][best[user] >= 0] if len(best) else best[:0].ravel()
             if len(chosen) < k:
                 others = outside if len(chosen) else popular
-                more = others[: k + len(own)]
-                chosen = np.concatenate([chosen, more[~np.isin(more, own)]])[:k]
-            made[start + user, : len(chosen)] = chosen
-    return made
+                more = others[: k + len(history)]
+                chosen = np.concatenate([chosen, more[~np.isin(more, history)]])[:k]
+            result[start + user, : len(chosen)] = chosen
+    return result
 
 
 def _head(model: Model, block: Rows, k: int) -> NDArray[np.int64]:
@@ -89,7 +89,7 @@ def _head(model: Model, block: Rows, k: int) -> NDArray[np.int64]:
 
 def table(served: Recommender, rows: Rows, users: Sequence[str], k: int) -> pl.DataFrame:
     """Lists with columns `user`, `item` and `rank`, from 1."""
-    made = lists(served.model, rows, k)
-    user, rank = np.nonzero(made >= 0)
-    columns = {"user": np.array(users, object)[user], "item": np.array(served.items, object)[made[user, rank]]}
+    result = lists(served.model, rows, k)
+    user, rank = np.nonzero(result >= 0)
+    columns = {"user": np.array(users, object)[user], "item": np.array(served.items, object)[result[user, rank]]}
     return pl.DataFrame(columns, schema={"user": pl.String, "item": pl.String}).with_columns(rank=pl.Series(rank + 1))
