@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.attacks.membership import FEWEST_SHADOWS, Bools, Floats, scored, shadow_attacks
@@ -189,7 +188,7 @@ def _balanced(usable: Bools, is_member: Bools, groups: Ints) -> Bools:
     return np.isin(np.arange(len(usable)), rows[kept])
 
 
-def _shuffle(is_member: Bools, groups: Ints | None, seed: int) -> NDArray[np.bool_]:
+def _shuffle(is_member: Bools, groups: Ints | None, seed: int) -> Bools:
     """Memberships shuffled, within each user where there are groups."""
     rng = np.random.default_rng([seed, *b"shuffled"])
     owners = np.zeros(len(is_member), np.int64) if groups is None else groups

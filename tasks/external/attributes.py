@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 
 from tasks.attacks import ATTACKERS
 from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_right, shuffle_labels
+from tasks.attacks.membership import Bools
 from tasks.attacks.targets import FEWEST_LABELLED, split_users
 from tasks.evaluation.detection import p_more_often
 from tasks.evaluation.statistics import clopper_pearson, gain
@@ -122,7 +123,7 @@ def _guesses(
     both: Profiles,
     ratings: Profiles,
     labels: Mapping[str, Labels],
-    is_target: NDArray[np.bool_],
+    is_target: Bools,
     seed: int,
     jobs: int,
     say: Callable[[str], None],

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.attacks.membership import Floats
+from tasks.attacks.membership import Bools, Floats
 from tasks.attacks.targets import shuffled_groups
 from tasks.disk import atomic_write
 from tasks.errors import ConfigurationError, DataError
@@ -77,13 +77,13 @@ class Planting(NamedTuple):
     of_canaries: list[list[list[str]]]
     of_witnesses: list[list[list[str]]]
 
-    def rows(self, included: NDArray[np.bool_], rng: np.random.Generator) -> list[list[str]]:
+    def rows(self, included: Bools, rng: np.random.Generator) -> list[list[str]]:
         """The rows of all witnesses and of the canaries that are in, in random order."""
         parts = [*self.of_witnesses, *(rows for rows, is_in in zip(self.of_canaries, included, strict=True) if is_in)]
         rows = [row for part in parts for row in part]
         return [rows[i] for i in rng.permutation(len(rows))]
 
-    def write(self, path: Path, included: NDArray[np.bool_]) -> None:
+    def write(self, path: Path, included: Bools) -> None:
         """Write the coins, for their owner alone."""
         coins = (str(int(is_in)) for is_in in included)
         write_rows(path, [("canary", "witness", "item", "included"), *zip(*self[:3], coins, strict=True)])
@@ -136,7 +136,7 @@ class Run(NamedTuple):
 
     planted: list[str]
     """The ids of canaries and witnesses."""
-    included: NDArray[np.bool_]
+    included: Bools
     ranks: Floats
     """See `excess_rank`."""
 
@@ -188,7 +188,7 @@ def audit(
 
 def bound(
     scores: Floats,
-    included: NDArray[np.bool_],
+    included: Bools,
     delta: float,
     claimed: float | None,
     control: float | None,

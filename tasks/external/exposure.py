@@ -6,9 +6,8 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from tasks.attacks.membership import Floats
+from tasks.attacks.membership import Bools, Floats
 from tasks.external.findings import Exposure
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs
 
@@ -19,7 +18,7 @@ MOST = 200
 
 
 def exposure(
-    inputs: Inputs, pairs: Pairs, is_member: NDArray[np.bool_], values: Floats, seed: int
+    inputs: Inputs, pairs: Pairs, is_member: Bools, values: Floats, seed: int
 ) -> tuple[list[Exposure], pl.DataFrame]:
     """How exposure is distributed, and the most exposed: columns of, id, exposure and pairs.
 

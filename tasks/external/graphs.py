@@ -13,23 +13,23 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.linalg import orthogonal_procrustes
 from sklearn.preprocessing import normalize
 
 from tasks.attacks.embeddings.anchors import nearest_accounts, reidentify
 from tasks.attacks.embeddings.links import Pairs, draw, similarities
+from tasks.attacks.membership import Bools, Floats
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import PairScorer, similarity_scorer
 from tasks.evaluation.detection import p_more_often
 from tasks.external import reading
 from tasks.external.attacks import Attacked, measure
 from tasks.external.findings import Answer, Attack, Audit, Measure, tested, undecided, with_interval
+from tasks.external.inputs import Ints
 from tasks.external.reading import Given, Log, Names
 from tasks.external.verdict import ALPHA, decide
 
-Vectors = NDArray[np.float64]
 PAIRS = 4_000
 """Links that are attacked, and as many other pairs."""
 KNOWN = 0.5
@@ -108,7 +108,7 @@ def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> A
     return tested("links", "links", notes, measure(values, controls, is_link, None, seed))
 
 
-def _scores(vectors: Vectors, pairs: Pairs) -> dict[str, NDArray[np.float64]]:
+def _scores(vectors: Floats, pairs: Pairs) -> dict[str, Floats]:
     """Attacker -> scores of the tested links, then of the other pairs."""
     return {ATTACKERS[attacker]: np.concatenate(scores) for attacker, scores in similarities(vectors, pairs).items()}
 
@@ -150,12 +150,12 @@ def _named(
     name: str,
     score: PairScorer,
     controls: Mapping[str, PairScorer],
-    anchors: NDArray[np.int64],
+    anchors: Ints,
     n_sources: int,
     n_targets: int,
     seed: int,
 ) -> Attack:
-    def right(scorer: PairScorer) -> NDArray[np.bool_]:
+    def right(scorer: PairScorer) -> Bools:
         return nearest_accounts(scorer, anchors, n_sources, np.random.default_rng(seed)).right[anchors[:, 0]]
 
     result, named = reidentify(score, anchors, n_sources, seed=seed), right(score)
@@ -170,7 +170,7 @@ def _named(
     return Attack(name=name, measures=measures, controls=baselines, p=p)
 
 
-def _rows_of(table: Given, sources: pl.Series, targets: pl.Series) -> tuple[NDArray[np.int64], list[str]]:
+def _rows_of(table: Given, sources: pl.Series, targets: pl.Series) -> tuple[Ints, list[str]]:
     """(n, 2) rows of the users of each pair; and how many pairs have a user without a vector."""
     rows = table.rows
     for column, users in (("source", sources), ("target", targets)):
@@ -183,11 +183,11 @@ def _rows_of(table: Given, sources: pl.Series, targets: pl.Series) -> tuple[NDAr
     return rows.select("source row", "target row").to_numpy().astype(np.int64), [note] if missing else []
 
 
-def _matrix(embeddings: Given) -> Vectors:
+def _matrix(embeddings: Given) -> Floats:
     return embeddings.rows.drop("user").to_numpy().astype(np.float64)
 
 
-def _one_hot(tables: list[tuple[Given, Given]]) -> list[Vectors]:
+def _one_hot(tables: list[tuple[Given, Given]]) -> list[Floats]:
     """Of (attributes, embeddings) the attributes of each user with a vector, 0 where unknown; equal columns in all."""
     joined = [
         embeddings.rows.select("user").join(people.rows, on="user", how="left", maintain_order="left").drop("user")

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tasks.attacks.membership import Bools, Floats
 from tasks.errors import DataError
 from tasks.external.reading import Given
 
@@ -25,7 +26,7 @@ class Pairs:
 
     users: Ints
     items: Ints
-    ratings: NDArray[np.float64] | None = None
+    ratings: Floats | None = None
 
     def matrix(self, n_users: int, n_items: int) -> csr_array:
         """(n_users, n_items) of 0 and 1, rows sorted."""
@@ -54,16 +55,16 @@ class Scores:
     """Released scores of pairs, sorted by key = user × n_items + item."""
 
     keys: Ints
-    values: NDArray[np.float64]
+    values: Floats
 
-    def lookup(self, keys: Ints) -> NDArray[np.float64]:
+    def lookup(self, keys: Ints) -> Floats:
         """The scores of these pairs; NaN where none is released."""
         if not len(self.keys):
             return np.full(len(keys), np.nan)
         rows = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[rows] == keys, self.values[rows], np.nan)
 
-    def of_others(self, keys: Ints, n_items: int) -> NDArray[np.float64]:
+    def of_others(self, keys: Ints, n_items: int) -> Floats:
         """The control of `lookup`: what is released of the same items for other users, on average.
 
         Of an item that no one else has a score of it is the score itself: whose that is cannot be told.
@@ -97,7 +98,7 @@ class Inputs:
     public: Pairs
     lists: Ints
     scores: Scores | None
-    planted: NDArray[np.bool_]
+    planted: Bools
     shadows: tuple[Shadow, ...]
 
     @property
@@ -126,12 +127,12 @@ class Inputs:
         return np.unique(self.train.keys(self.n_items))
 
     @cached_property
-    def is_member(self) -> NDArray[np.bool_]:
+    def is_member(self) -> Bools:
         """(n_users,) trained on and not planted."""
         return (np.diff(self.trained.indptr) > 0) & ~self.planted
 
     @cached_property
-    def has_list(self) -> NDArray[np.bool_]:
+    def has_list(self) -> Bools:
         """(n_users,) with a list of an item or more."""
         return np.asarray(self.lists[:, 0] != NOBODY)
 
@@ -144,7 +145,7 @@ class Inputs:
         return bool(np.ptp(np.concatenate([self.train.ratings, held_back])))
 
     @cached_property
-    def popularity(self) -> NDArray[np.int64]:
+    def popularity(self) -> Ints:
         """(n_items,) users who have each item, in training or public."""
         return np.bincount(self.known.indices, minlength=self.n_items)
 

@@ -9,11 +9,11 @@ show nothing here.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tasks.attacks.membership import Floats
 from tasks.external.findings import Answer, Attack, mean, tested, undecided
-from tasks.external.inputs import NOBODY, Inputs, sample
+from tasks.external.inputs import NOBODY, Inputs, Ints, sample
 
 FEWEST = 20
 SHUFFLES = 9_999
@@ -71,12 +71,7 @@ def own_items(inputs: Inputs, difference: str, p_listed: float, seed: int) -> An
     return tested("own items", "training interactions", notes, [attack])
 
 
-def _p_resampled(
-    hits: list[NDArray[np.int64]],
-    sizes: list[NDArray[np.int_]],
-    weights: NDArray[np.float64] | float,
-    rng: np.random.Generator,
-) -> float:
+def _p_resampled(hits: list[Ints], sizes: list[Ints], weights: Floats | float, rng: np.random.Generator) -> float:
     """How often as many listed pairs were trained on, if those of each user (or item) are drawn from all of its pairs.
 
     Args:
@@ -94,7 +89,7 @@ def _p_resampled(
     return (1 + sum(int((counts @ weights >= observed).sum()) for counts in draws)) / (1 + SHUFFLES)
 
 
-def _p_shuffled(excess: NDArray[np.float64], rng: np.random.Generator) -> float:
+def _p_shuffled(excess: Floats, rng: np.random.Generator) -> float:
     """How often shuffled lists exceed as much as users' own; excess: (n, n), history of row and list of column."""
     users, observed = np.arange(len(excess)), float(np.trace(excess)) - 1e-9
     as_much = sum(float(excess[users, rng.permutation(users)].sum()) >= observed for _ in range(SHUFFLES))

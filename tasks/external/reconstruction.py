@@ -9,16 +9,15 @@ list and the scores of the user with the most similar history say: a chart of th
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.attacks.membership import Floats
+from tasks.attacks.membership import Bools, Floats
 from tasks.attacks.reconstruction import Published
 from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
 from tasks.external.attacks import MOST_SIMILAR, exchange
 from tasks.external.findings import Answer, Attack, Measure, mean, tested, undecided, with_interval
-from tasks.external.inputs import Inputs, Pairs, sample
+from tasks.external.inputs import Inputs, Ints, Pairs, sample
 from tasks.external.signals import Weights
 
 DAMPING = 5.0
@@ -119,7 +118,7 @@ def _release_features(inputs: Inputs, similarity: Weights, pairs: Pairs, scores:
     return np.nan_to_num(np.column_stack(columns))
 
 
-def _predict(features: Floats, ratings: Floats, learns: NDArray[np.bool_]) -> Floats:
+def _predict(features: Floats, ratings: Floats, learns: Bools) -> Floats:
     """Ridge regression on standardised features, learned where `learns`, for the others."""
     mean, deviation = features[learns].mean(axis=0), features[learns].std(axis=0)
     standard = (features - mean) / np.where(deviation > 0, deviation, 1.0)
@@ -129,7 +128,7 @@ def _predict(features: Floats, ratings: Floats, learns: NDArray[np.bool_]) -> Fl
     return np.asarray(np.clip(centre + standard[~learns] @ weights, ratings.min(), ratings.max()), np.float64)
 
 
-def _by_user(errors: Floats, users: NDArray[np.int64]) -> Floats:
+def _by_user(errors: Floats, users: Ints) -> Floats:
     """(n_users,) mean error of each."""
     _, index, counts = np.unique(users, return_inverse=True, return_counts=True)
     return np.asarray(np.bincount(index, errors) / counts, np.float64)
