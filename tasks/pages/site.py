@@ -26,6 +26,8 @@ LEVEL: Level = "user"
 INDEX, CARDS = "leaderboards.html", "cards.html"
 FEWEST = 2
 """Systems that a chart of utility by ε needs."""
+Prepared = Mapping[str, Mapping[str, Any]]
+"""Data set -> `Suite.preparation`."""
 
 
 @dataclass(frozen=True)
@@ -127,14 +129,10 @@ def _others(board: Board, deep: Mapping[str, Board]) -> dict[float, dict[str, An
     }
 
 
-def _frontiers(
-    boards: Sequence[Board], deep: Sequence[Board], prepared: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
+def _frontiers(boards: Sequence[Board], deep: Sequence[Board], prepared: Prepared) -> dict[str, Any]:
     """Of each real data set the board that answers most: its chart, and who is best at which ε.
 
-    Args:
-        deep: boards at the largest cut-offs.
-        prepared: `Suite.preparation` by data set.
+    deep: boards at the largest cut-offs.
     """
     chosen: dict[str, Board] = {}
     for board in boards:
@@ -212,14 +210,10 @@ def board_address(dataset: str) -> str:
     return f"leaderboards/{dataset}.html"
 
 
-def board_pages(
-    boards: Sequence[Board], cards: Mapping[str, Card], prepared: Mapping[str, Mapping[str, Any]]
-) -> list[Page]:
+def board_pages(boards: Sequence[Board], cards: Mapping[str, Card], prepared: Prepared) -> list[Page]:
     """A page for each data set and split, with all its metrics, and one that lists them.
 
-    Args:
-        cards: experiment -> its card, of all compared systems of all suites.
-        prepared: `Suite.preparation` by data set.
+    cards: experiment -> its card, of all compared systems of all suites.
     """
     result = []
     for name in dict.fromkeys(board.dataset for board in boards):

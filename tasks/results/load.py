@@ -23,8 +23,6 @@ from tasks.results.facts import BASE, Suite, System, Together
 
 COMPOSED = "composed.json"
 PROVENANCE = "provenance.json"
-TUNING = "tuning.csv"
-TRIAL = ("experiment", "config", "seed", "best_epoch", "epochs", "metric", "valid", "seconds", "revision")
 NUMBER = ["paper", "artefact", "dataset", "method", "setting", "metric"]
 """What distinguishes printed numbers."""
 PUBLISHED: dict[str, Any] = dict.fromkeys(NUMBER, pl.String) | dict.fromkeys(("value", "std"), pl.Float64)
@@ -181,9 +179,9 @@ class Results:
 
     @cached_property
     def tuning(self) -> pl.DataFrame:
-        """Trials on validation data: `TRIAL`, config as JSON; no rows where nothing was tuned."""
-        path = self._folder / TUNING
-        return pl.read_csv(path) if path.exists() else pl.DataFrame(schema=dict.fromkeys(TRIAL, pl.String))
+        """Trials on validation data (`tasks.stages.tune.COLUMNS`); no rows where nothing was tuned."""
+        path = self._folder / "tuning.csv"
+        return pl.read_csv(path) if path.exists() else pl.DataFrame(schema=["experiment"])
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
