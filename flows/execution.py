@@ -165,29 +165,22 @@ def hold_project(what: str, *, wait: bool = False) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     LOCK.parent.mkdir(exist_ok=True)
-    owner = LOCK.with_name(f"{LOCK.name}.json")
+    owner = LOCK.with_name(f"{LOCK.name}.txt")  # what holds it, in words
     lock = FileLock(LOCK.resolve(), is_singleton=True, thread_local=False)
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        message = f"another run holds this project ({_owner(owner)})"
+        whose = owner.read_text(errors="replace") if owner.is_file() else ""
+        message = f"another run holds this project ({whose or 'just started'})"
         if not wait:
             raise AlreadyRunning(f"{message}; wait for it with --wait") from None
         print(f"{message}; waiting for it to end", flush=True)
         lock.acquire()
     try:
-        owner.write_text(json.dumps({"what": what, "pid": os.getpid(), "since": time.strftime("%H:%M:%S")}))
+        owner.write_text(f"{what}, process {os.getpid()}, since {time.strftime('%H:%M:%S')}")
         yield
     finally:
         lock.release()
-
-
-def _owner(path: Path) -> str:
-    try:
-        holder = json.loads(path.read_text())
-        return f"{holder['what']}, process {holder['pid']}, since {holder['since']}"
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # it has only just started
-        return "just started"
 
 
 def lives(owner: dict[str, Any], since: float) -> bool:
