@@ -6,7 +6,6 @@ import json
 import sys
 import warnings
 from datetime import date
-from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -155,9 +154,8 @@ def _write(built: Built, items: list[str], out: Path) -> None:
             (new_folder / name).write_text(text, encoding="utf-8")
         try:
             rename(new_folder, out)
-        except OSError as error:
-            if error.errno in (ENOTEMPTY, EEXIST, ENOTDIR):
-                _require_new(out)
+        except OSError:
+            _require_new(out)  # it may be there by now
             raise
     names = [str(out / name) for name in (files.RELEASE, files.MODEL, *texts)]
     print(page.plain_text("paragraph", ledger=built.ledger, files=names))
