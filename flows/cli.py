@@ -391,7 +391,3 @@ def _in_project(path: Path) -> Path:
     """A path as params.yaml has it: from the project's root, or absolute."""
     path = path.resolve()
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
-if __name__ == "__main__":
-    main()

@@ -142,7 +142,3 @@ def git_revision() -> str:
         return "unknown"
     code = ("tasks", "flows", "suites", "params.yaml", "dvc.yaml", ":!*.lock", ":!*code.json")
     return revision.strip() + ("" if git("diff", "--quiet", "HEAD", "--", *code) is not None else "+changes")
-
-
-if __name__ == "__main__":
-    print(processor())

@@ -116,7 +116,7 @@ def run(root: Path, suite: str) -> None:
         [sys.executable, "-c", "from tasks.config.params import load; from tasks.stages import dvc_files; "
          "dvc_files.write(load())"], cwd=root, env=environment, check=True
     )  # fmt: skip
-    subprocess.run([sys.executable, "-m", "flows.cli", "run", suite, "-j", "1"], cwd=root, env=environment, check=True)
+    subprocess.run([sys.executable, "-m", "flows", "run", suite, "-j", "1"], cwd=root, env=environment, check=True)
 
 
 def show(root: Path) -> list[dict[str, Any]]:

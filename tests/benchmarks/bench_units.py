@@ -64,7 +64,7 @@ def _print(what: str, seconds: tuple[float, float]) -> None:
 def _timed(root: Path, jobs: int) -> tuple[float, float]:
     """Seconds of the stage and of the run."""
     start = time.monotonic()
-    command = [sys.executable, "-m", "flows.cli", "run", "own", "--force", "--jobs", str(jobs)]
+    command = [sys.executable, "-m", "flows", "run", "own", "--force", "--jobs", str(jobs)]
     subprocess.run(command, cwd=root, env=os.environ | {"PYTHONPATH": str(root)}, check=True, stdout=subprocess.DEVNULL)
     record = json.loads((root / "data/provenance/train/own-bpr.json").read_text(encoding="utf-8"))
     return record["seconds"], time.monotonic() - start

@@ -182,7 +182,7 @@ def test_check_names_the_first_wrong_key_and_otherwise_shows_the_plan(finished: 
     shutil.copytree(finished.root / "code", finished.root / "below/here")
     for folder in ("below/here", "suites/demo"):  # that of a suite has a dvc.yaml of its own
         below = subprocess.run(
-            [sys.executable, "-m", "flows.cli", "check", "demo"],
+            [sys.executable, "-m", "flows", "check", "demo"],
             cwd=finished.root / folder,
             env=finished.environment,
             capture_output=True,
@@ -216,7 +216,7 @@ def test_paths_count_from_where_a_command_is_given(finished: Project, monkeypatc
 
 def test_audits_run_by_themselves_and_end_with_a_table() -> None:
     """Two cheap ones, a sound one and a claim that is refuted; an unknown one is named."""
-    command = [sys.executable, "-m", "flows.cli", "mechanisms", "--jobs", "2", "features/numbers", "dpmf-ratings"]
+    command = [sys.executable, "-m", "flows", "mechanisms", "--jobs", "2", "features/numbers", "dpmf-ratings"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]

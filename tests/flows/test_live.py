@@ -32,7 +32,7 @@ def in_terminal(project: Project, *arguments: str, **extra: str) -> tuple[int, s
     """Exit code, and what a terminal of 120 columns received."""
     master, slave = pty.openpty()
     environment = project.environment | {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"} | extra
-    command = [sys.executable, "-m", "flows.cli", *arguments]
+    command = [sys.executable, "-m", "flows", *arguments]
     process = subprocess.Popen(command, cwd=project.root, env=environment, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     received = b""

@@ -262,7 +262,8 @@ def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkey
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="OpenBLAS has other names of processors here")
 def test_provenance_tells_for_which_processor_linear_algebra_computes() -> None:
     """Two hosts of one model name gave other sums, and so did one host under another OPENBLAS_CORETYPE."""
-    command, said = [sys.executable, "-m", "tasks.stages.provenance"], []
+    code = "from tasks.stages.provenance import processor; print(processor())"
+    command, said = [sys.executable, "-c", code], []
     for core in ("Haswell", "Nehalem"):
         environment = os.environ | {"OPENBLAS_CORETYPE": core}
         said.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip())
