@@ -28,7 +28,7 @@ SOURCE = Source(
 )
 ObtainOptions = NoOptions
 SEED = 1997
-"""Seed of the data set that the pipeline uses; its numbers are committed as results of the demo suite."""
+"""Committed results of the demo suite are of the data set that it gives."""
 
 N_USERS, N_ITEMS, MEAN_RATINGS, MIN_RATINGS = 300, 500, 60, 20
 N_STYLES = 6  # hidden qualities of films other than genre
@@ -82,13 +82,8 @@ class People:
 
 
 def obtain(folder: Path, _: Places, __: NoOptions) -> None:
-    """Fill `folder` with the data set of the default seed; nothing is fetched."""
-    generate(folder)
-
-
-def generate(folder: Path, *, seed: int = SEED) -> None:
-    """Write u.data, u.user, u.item, u.genre, u.occupation, u.info and README; the same bytes for the same seed."""
-    rng = np.random.default_rng(seed)
+    """Fill `folder` with u.data, u.user, u.item, u.genre, u.occupation, u.info and README; nothing is fetched."""
+    rng = np.random.default_rng(SEED)
     people = _people(rng)
     genres = _genres(rng)
     users, items, levels, times = _ratings(rng, people, genres)
@@ -99,7 +94,7 @@ def generate(folder: Path, *, seed: int = SEED) -> None:
     note = (
         "SYNTHETIC DATA",
         "",
-        f"Generated at random (seed {seed}) in the file format of MovieLens 100K.",
+        f"Generated at random (seed {SEED}) in the file format of MovieLens 100K.",
         "No user, film or rating in it is real, and no result on it says anything about real people.",
     )
     lists = {
@@ -138,10 +133,8 @@ def _genre_indicators(*genres: str) -> NDArray[np.float64]:
 
 def _taste(rng: np.random.Generator, people: People) -> NDArray[np.float64]:
     """(n_users, n_genres): what gender, age and occupation make likely, and what is the user's own."""
-    by_gender = np.where(people.woman[:, None], _genre_indicators(*WOMEN_LIKE) - _genre_indicators(*MEN_LIKE), 0)
-    by_gender = by_gender + np.where(
-        people.woman[:, None], 0, _genre_indicators(*MEN_LIKE) - _genre_indicators(*WOMEN_LIKE)
-    )
+    sign = np.where(people.woman, 1, -1)[:, None]
+    by_gender = sign * (_genre_indicators(*WOMEN_LIKE) - _genre_indicators(*MEN_LIKE))
     years = np.clip((people.age - 37) / 12, -1.5, 1.5)[:, None]
     by_age = years * (_genre_indicators(*OLD_LIKE) - _genre_indicators(*YOUNG_LIKE))
     by_occupation = np.array([_genre_indicators(*likes) for *_, likes in OCCUPATIONS.values()])[people.occupation]
