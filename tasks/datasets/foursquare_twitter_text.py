@@ -85,48 +85,46 @@ ACCOUNTS = TextTable(
 
 @dataclass(frozen=True)
 class Network:
-    """The files of a network other than that of its users."""
+    """The files of a network, and the names of its users' counts."""
 
+    users: TextTable
+    counts: tuple[str, ...]
     follows: TextTable
     owners: TextTable
     texts: TextTable
     labels: TextTable
 
 
-def _network_files(follows: str, owners: str, texts: str, labels: str) -> Network:
-    text = {"post": _FULL, "text": _EMPTY}
+def _network(users: TextTable, counts: tuple[str, ...], follows: str, owners: str, texts: str, labels: str) -> Network:
     return Network(
+        users,
+        counts,
         TextTable(follows, {"follower": _FULL, "followee": _FULL}, "\t"),
         TextTable(owners, {"user": _FULL, "post": _FULL}, "\t", unique=("post",)),
-        TextTable(texts, text, "\t\t", encoding=LATIN_1_OR_UTF_8, unique=("post",)),
+        TextTable(texts, {"post": _FULL, "text": _EMPTY}, "\t\t", encoding=LATIN_1_OR_UTF_8, unique=("post",)),
         labels_table(labels, GROUPS, pl.String),
     )
 
 
 NETWORKS = {
-    "foursquare": _network_files(
-        "foursquare/users/user_following", "foursquare/tips/user_tip", "foursquare/tips/tipcleaned",
-        "foursquare/labels.tsv",
+    "foursquare": _network(
+        PEOPLE, tuple(COUNTS), "foursquare/users/user_following", "foursquare/tips/user_tip",
+        "foursquare/tips/tipcleaned", "foursquare/labels.tsv",
     ),
-    "twitter": _network_files(
-        "twitter/following", "twitter/userTweet", "twitter/tweetcleaned", "twitter/labels.tsv"
+    "twitter": _network(
+        ACCOUNTS, TWITTER_COUNTS, "twitter/following", "twitter/userTweet", "twitter/tweetcleaned", "twitter/labels.tsv"
     ),
 }  # fmt: skip
-_LABELS, _DATA = (
-    "labels.tsv, made of the release's pickles: {}",
-    "dataset/{} of the release, or of whoever has the data",
-)
+_DATA = "dataset/{} of the release, or of whoever has the data"
 FILES = tuple(
     file
-    for users, network in zip((PEOPLE, ACCOUNTS), NETWORKS.values(), strict=True)
-    for file in (
-        *form_files(
-            "foursquare-twitter-text",
-            PAGE,
-            _DATA,
-            dict.fromkeys((users.name, network.follows.name, network.owners.name, network.texts.name)),
-        ),
-        *form_files("foursquare-twitter-text", PAGE, _LABELS, {network.labels.name: None}),
+    for network in NETWORKS.values()
+    for table in (network.users, network.follows, network.owners, network.texts, network.labels)
+    for file in form_files(
+        "foursquare-twitter-text",
+        PAGE,
+        "labels.tsv, made of the release's pickles: {}" if table is network.labels else _DATA,
+        {table.name: None},
     )
 )
 SOURCE = Source(
@@ -154,20 +152,18 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
     Raises:
         DataError: as all formats (`tasks.datasets`); two Foursquare users have the URL of the same Twitter user.
     """
-    people, accounts = _foursquare_users(folder), _twitter_users(folder)
-    anchors = _anchors(folder / PEOPLE.name, people, accounts)
+    users = {"foursquare": _foursquare_users(folder), "twitter": _twitter_users(folder)}
+    anchors = _anchors(folder / PEOPLE.name, *users.values())
     numbers = {}
-    for (network, files), users, counts in zip(
-        NETWORKS.items(), (people, accounts), (tuple(COUNTS), TWITTER_COUNTS), strict=True
-    ):
-        where = (PEOPLE if users is people else ACCOUNTS).name.partition("/")[2]
-        member = users["user"], f"a user of {where}"
+    for network, files in NETWORKS.items():
+        people, where = users[network], files.users.name.partition("/")[2]
+        member = people["user"], f"a user of {where}"
         follows = files.follows.read(folder, {"follower": member, "followee": member})
         owners = files.owners.read(folder, {"user": member})
         texts = files.texts.read(folder).drop_nulls("text")
-        labelled = read_labels(folder / files.labels.name, GROUPS, users["user"], where)
+        labelled = read_labels(folder / files.labels.name, GROUPS, people["user"], where)
         written = owners.group_by("user").agg(tips=pl.len().cast(pl.Int64))
-        table = users.join(labelled, on="user", how="left", maintain_order="left")
+        table = people.join(labelled, on="user", how="left", maintain_order="left")
         table = table.join(written, on="user", how="left", maintain_order="left")
         table = table.with_columns(pl.col("gender").cast(pl.String), pl.col("tips").fill_null(0))
         numbers[network] = write_network(
@@ -175,7 +171,7 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
             table,
             follows.select(source="follower", target="followee"),
             owners.join(texts, on="post").select("user", "text"),
-            counts=counts,
+            counts=files.counts,
             gender=GENDER,
             groups=GROUPS,
             more=("tips",),
