@@ -61,12 +61,7 @@ def _write(folder: Path, pair: Pair, _: PairOptions) -> None:
 
 def _with_commas(number: pl.Series) -> pl.Series:
     """Counts as text with thousands commas."""
-    text = number.cast(pl.String).str.reverse().str.replace_all(r"(\d{3})", "$1,").str.reverse()
-    return text.str.strip_chars_start(",")
-
-
-def _favourites(pair: Pair, k: int) -> pl.Series:
-    return pl.Series([*FOURSQUARE_TWITTER.topics]).gather(pair.favourite(k))
+    return number.map_elements("{:,}".format, pl.String)
 
 
 def _cities(pair: Pair, k: int) -> pl.Series:
@@ -105,12 +100,13 @@ def _twitter(pair: Pair, names: pl.Series) -> pl.DataFrame:
     rng, n = pair.rng, len(names)
     broken = pl.Series(np.where(rng.random(n) < 0.02, "\r", " "))
     follows, followed = pair.degrees(1)
+    interest = pl.Series([*FOURSQUARE_TWITTER.topics]).gather(pair.favourite(1))
     return pl.DataFrame(
         {
             "user": names,
             "id": 1_000_000 + rng.permutation(20 * n)[:n],
             "name": names.str.to_titlecase().set(random_mask(rng, n, 0.01), None),
-            "biography": ("Synthetic." + broken + _favourites(pair, 1)).set(random_mask(rng, n, 0.2), None),
+            "biography": ("Synthetic." + broken + interest).set(random_mask(rng, n, 0.2), None),
             "location": (_cities(pair, 1) + broken + "area").set(random_mask(rng, n, 0.3), None),
             "url": ("http://example.org/" + names).set(random_mask(rng, n, 0.6), None),
             "tweets": _with_commas(pair.count(2_700, n)),

@@ -100,13 +100,12 @@ def _profiles(pair: Pair, k: int, ids: pl.Series, number: Ints) -> pl.DataFrame:
             "Num_Follows": count(follows, 60.0),
             "Num_Fans": count(followed, 90.0),
             "Sentiment": draw({"单身": 0.2, "恋爱中": 0.1, "已婚": 0.1, None: 0.6}),
+            "": np.arange(n),
+            "Unnamed: 0": rng.permutation(n),
+            "SexOrientation": None,
+            "Birthday": pl.Series(rng.integers(365 * 5, 365 * 35, n)).cast(pl.Int32).cast(pl.Date),
+            "URL": "https://weibo.example/u/" + ids.cast(pl.String),
         }
-    ).with_columns(
-        pl.int_range(n).alias(""),
-        pl.Series("Unnamed: 0", rng.permutation(n)),
-        pl.lit(None, pl.String).alias("SexOrientation"),
-        Birthday=pl.Series(rng.integers(365 * 5, 365 * 35, n)).cast(pl.Int32).cast(pl.Date).cast(pl.String),
-        URL=pl.format("https://weibo.example/u/{}", "_id"),
     )
 
 
