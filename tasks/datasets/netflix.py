@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +15,9 @@ import polars as pl
 
 from tasks.contracts import RatingScale
 from tasks.datasets import allowed
-from tasks.datasets.fetch import NoOptions, Options, Places, Source, copy_files, form_files
+from tasks.datasets.fetch import NoOptions, Options, Places, Source, by_option, copy_files, form_files
 from tasks.datasets.files import Column, TextTable, check
-from tasks.datasets.text import (
-    LATIN_1_OR_UTF_8,
-    YEAR_2100,
-    allow,
-    blocks,
-    content,
-    n_lines,
-    require_unique,
-)
+from tasks.datasets.text import LATIN_1_OR_UTF_8, YEAR_2100, allow, blocks, content, n_lines, require_unique
 from tasks.errors import DamagedError, DataError
 from tasks.raw import INTERACTIONS, raw_writer, write_raw
 
@@ -88,14 +80,19 @@ class ObtainOptions(Options):
     ratings: Literal["combined", "training_set", "first-20-movies"]
 
 
-def source(options: ObtainOptions) -> Source:
-    """SOURCE, with what is needed and there for these options."""
-    if options.ratings == "combined":
-        return SOURCE
-    if options.ratings == "training_set":
-        return replace(SOURCE, files=(TRAINING_SET, TITLES))
-    holds = "42,813 ratings by 38,152 customers of the first 20 of 17,770 films; nothing about the customers"
-    return replace(SOURCE, holds=holds, about=0, files=(PREFIX, TITLES))
+source = by_option(
+    "ratings",
+    {
+        "combined": SOURCE,
+        "training_set": replace(SOURCE, files=(TRAINING_SET, TITLES)),
+        "first-20-movies": replace(
+            SOURCE,
+            holds="42,813 ratings by 38,152 customers of the first 20 of 17,770 films; nothing about the customers",
+            about=0,
+            files=(PREFIX, TITLES),
+        ),
+    },
+)
 
 
 def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
@@ -215,11 +212,10 @@ def _ratings(path: Path, listed: set[int], begun: dict[int, str]) -> Iterator[pl
         right = header | in_time.fill_null(False)
         allow(path, table, "date", right, allowed.DAY, first)
         current = pl.concat([current, table.select(current.columns)])
-        _require_ratings(path, current)
+        rated = current.drop_nulls("user")
+        require_unique(path, rated, ["item", "user"], rated["line"])
         yield table.drop_nulls("user").select(INTERACTIONS.names)
         current = current.filter(pl.col("item") == current["item"].last())
-    if current["user"].last() is None:
-        raise _unrated(path, current.row(-1, named=True))
 
 
 def _parse(path: Path, lines: bytes, first: int) -> pl.DataFrame:
@@ -242,16 +238,3 @@ def _parse(path: Path, lines: bytes, first: int) -> pl.DataFrame:
             raise DataError(f"{path}:{number}: {text!r} is neither 'MovieID:' nor 'CustomerID,Rating,Date'")
         ROWS.parse(path, line, number)
     raise DataError(f"{path}: not readable as ratings below the lines of movies")
-
-
-def _require_ratings(path: Path, current: pl.DataFrame) -> None:
-    """Refuse a movie without ratings, but the last one, and two ratings of a movie by one customer."""
-    header = pl.col("user").is_null()
-    for movie in current.filter(header & header.shift(-1, fill_value=False)).iter_rows(named=True):
-        raise _unrated(path, movie)
-    rows = current.drop_nulls("user")
-    require_unique(path, rows, ["item", "user"], rows["line"])
-
-
-def _unrated(path: Path, movie: Mapping[str, int]) -> DataError:
-    return DataError(f"{path}:{movie['line']}: movie {movie['item']} has no ratings; is the file whole?")
