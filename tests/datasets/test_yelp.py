@@ -1,5 +1,5 @@
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -57,30 +57,18 @@ RECORDS = {
 }
 
 
-def write(path: Path, records: Sequence[dict[str, Any] | str]) -> None:
-    lines = (record if isinstance(record, str) else json.dumps(record) for record in records)
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+def lines(records: Iterable[dict[str, Any]]) -> list[str]:
+    return [json.dumps(record) for record in records]
 
 
+FILES = {name: lines(records) for name, records in RECORDS.items()}
 converted = partial(formats.converted, yelp, options=STRICT)
 refused = partial(formats.refused, yelp, options=STRICT)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    for name, records in RECORDS.items():
-        write(folder / name, records)
-    return folder
-
-
 def change(folder: Path, name: str, line: int, **fields: Any) -> None:
-    """Write `name` with other fields in one line; a field that is `...` is taken out."""
-    records: list[dict[str, Any]] = [dict(record) for record in RECORDS[name]]
-    changed = records[line - 1] | fields
-    records[line - 1] = {field: value for field, value in changed.items() if value is not ...}
-    write(folder / name, records)
+    """Write other fields into one line of `name`."""
+    formats.change_line(folder / name, line, json.dumps(RECORDS[name][line - 1] | fields))
 
 
 def left_out(raw: RawTables) -> dict[str, int]:
@@ -146,7 +134,7 @@ def test_without_files_of_users_and_businesses_there_are_reviews_alone(folder: P
 def test_outsiders_are_left_out_and_counted_or_refused(folder: Path) -> None:
     change(folder, USER, 2, friends=f"{ANN}, {STRANGER}, {STRANGER}")
     reviews = [*RECORDS[REVIEW][:2], review(8, STRANGER, CAFE, 2, "2012-01-01"), *RECORDS[REVIEW][2:]]
-    write(folder / REVIEW, [*reviews, review(9, ANN, STRANGER, 2, "2012-01-01")])
+    formats.write(folder, REVIEW, lines([*reviews, review(9, ANN, STRANGER, 2, "2012-01-01")]))
     raw = converted(folder, options=EVERYTHING)
     assert left_out(raw) == {"reviews": 2, "friends": 2}
     actual = raw.scan("interactions").collect()["review"].to_list()
@@ -155,9 +143,9 @@ def test_outsiders_are_left_out_and_counted_or_refused(folder: Path) -> None:
     assert raw.scan("users").collect()["friends"].to_list() == [2, 3, 1]
 
     refused(folder, rf"{USER}:2: friend is '{STRANGER}', not in {USER}: .* \(at least 2 such lines\)")
-    write(folder / USER, RECORDS[USER])
+    formats.write(folder, USER, FILES[USER])
     refused(folder, rf"{REVIEW}:6: business_id is '{STRANGER}', not in {BUSINESS}: take both files from one release")
-    write(folder / REVIEW, reviews)
+    formats.write(folder, REVIEW, lines(reviews))
     refused(folder, rf"{REVIEW}:3: user_id is '{STRANGER}', not in {USER}: take both files from one release")
 
 
@@ -192,9 +180,7 @@ def test_a_bad_field_is_named_with_its_line(folder: Path, name: str, field: str,
 )
 @pytest.mark.parametrize("line", [1, 2])
 def test_a_line_that_is_no_object_is_named(folder: Path, name: str, wrong: Any, match: str, line: int) -> None:
-    lines = (folder / name).read_text().splitlines()
-    lines[line - 1] = wrong(lines[line - 1])
-    (folder / name).write_text("\n".join(lines) + "\n")
+    formats.change_line(folder / name, line, wrong(FILES[name][line - 1]))
     refused(folder, f"{name}:{line}: {match}")
 
 

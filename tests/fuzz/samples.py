@@ -131,20 +131,14 @@ def _params() -> Sample:
 @cache
 def samples() -> dict[str, Sample]:
     """By name; for each of `FORMATS` but those of `UNCHECKED` there is one whose name begins with it."""
-    netflix = {
-        "movie_titles.csv": test_netflix.MOVIES.encode("latin-1"),
-        "combined_data_1.txt": test_netflix.COMBINED_1.encode(),
-        "combined_data_2.txt": test_netflix.COMBINED_2.encode(),
-    }
     official = {name: content for name, content in test_tmall.FILES.items() if name != test_tmall.FRAGMENT}
     fragment = {test_tmall.FRAGMENT: test_tmall.FILES[test_tmall.FRAGMENT]}
     without_times = test_movielens.SMALL["ml_1m"] | {"ratings.dat": test_movielens.NO_TIMES}
-    records = {name: [_json(record) for record in kind] for name, kind in test_yelp.RECORDS.items()}
     plain = {
         "ione": text(test_ione.FILES),
         "ml_100k": text(test_movielens.SMALL["ml_100k"], "latin-1"),
         "ml_20m": text(test_movielens.SMALL["ml_20m"]),
-        "netflix": netflix,
+        "netflix": text(test_netflix.FILES),
         "weibo": text(test_weibo.FILES),
         "foursquare_twitter_text": text(test_foursquare_twitter_text.FILES),
     }
@@ -153,8 +147,8 @@ def samples() -> dict[str, Sample]:
         "ml_1m, no times": (ML_1M, text(without_times, "latin-1"), test_movielens.ORDER),
         "tmall": (tmall, text(official), test_tmall.OFFICIAL),
         "tmall, small": (tmall, text(fragment), test_tmall.SMALL),
-        "yelp": (yelp, text(records), test_yelp.EVERYTHING),
-        "yelp, strict": (yelp, text(records), test_yelp.STRICT),
+        "yelp": (yelp, text(test_yelp.FILES), test_yelp.EVERYTHING),
+        "yelp, strict": (yelp, text(test_yelp.FILES), test_yelp.STRICT),
         "yelp_hin": (yelp_hin, text(test_yelp_hin.FILES), test_yelp_hin.ORDER),
     }
     by_name = {
@@ -166,10 +160,6 @@ def samples() -> dict[str, Sample]:
     words = {"glove.txt": text({"": test_glove.LINES})[""]}
     by_name["glove"] = Sample(words, lambda folder, _: glove.read(folder / "glove.txt"))
     return by_name | _custom() | {"archive": _archive(), "params": _params()}
-
-
-def _json(record: dict[str, Any]) -> str:
-    return test_yelp.json.dumps(record)
 
 
 def write(sample: Sample, folder: Path) -> None:
