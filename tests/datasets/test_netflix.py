@@ -14,9 +14,8 @@ from tests.datasets import formats
 
 COMBINED_1 = "1:\n30,5,2005-09-06\n10,1,1999-11-11\n20,3,2005-12-31\n2:\n10,4,2004-02-29\n"
 COMBINED_2 = "3:\n10,2,2000-01-01\n2649429,4,2001-01-01\n"
-MOVIES = "1,2003,Dinosaur Planet\n2,NULL,Rome, Pompeii\n3,1997,Caf\xe9\n4,2000,Never rated\n"
 FILES = {
-    "movie_titles.csv": MOVIES.encode("latin-1"),
+    "movie_titles.csv": b"1,2003,Dinosaur Planet\n2,NULL,Rome, Pompeii\n3,1997,Caf\xe9\n4,2000,Never rated\n",
     "combined_data_1.txt": COMBINED_1,
     "combined_data_2.txt": COMBINED_2,
 }

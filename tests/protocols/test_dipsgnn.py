@@ -1,4 +1,3 @@
-import zipfile
 from collections import Counter
 from dataclasses import asdict
 from itertools import pairwise
@@ -13,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.contracts import Feature, RatingScale
+from tasks.datasets.movielens import ML_1M, ArchiveOptions, TimeOptions
 from tasks.errors import DataError
 from tasks.papers.dipsgnn.protocol import Options, prepare
 from tasks.papers.protocol import Prepared, k_core
 from tasks.results.printed import statistics
 from tasks.stages.papers import describe
+from tests.datasets import formats
 from tests.protocols.tables import as_published, assert_same, in_english, interactions, shuffled, stored
 
 ALL = Options(keep={}, core=1, last=100, train_share=0.8, valid_share=0.1, split_seed=0, tie_seed=0)
@@ -209,13 +210,9 @@ def test_who_validates_changes_neither_test_nor_catalogue(
 @pytest.fixture(scope="module")
 def ml_1m(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     """ML-1M without time stamps: the order of the file stands for them, which changes no count before the split."""
-    with zipfile.ZipFile(mirror / "ml-1m" / "ml-1m-no-timestamps.zip") as archive:
-        text = archive.read("ml-1m/ratings.dat").replace(b"::", b",")
-    columns = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32}
-    rows = pl.read_csv(text, has_header=False, schema=columns)
-    rows = rows.with_columns(timestamp=pl.lit(None, pl.Int64), position=pl.int_range(pl.len()))
-    folder = tmp_path_factory.mktemp("ml-1m")
-    raw = stored(folder, {"interactions": rows}, time="order", scale=SCALE)
+    archive = ArchiveOptions(archive="no-timestamps")
+    folder = formats.obtained(ML_1M, tmp_path_factory.mktemp("ml-1m"), mirror, archive)
+    raw = formats.converted(ML_1M, folder, TimeOptions(time="order"))
     return prepare(raw, ALL.model_copy(update={"keep": {"rating": (4, None)}, "core": 10}))
 
 

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.contracts import Feature
+from tasks.datasets import foursquare_twitter
 from tasks.errors import DataError
 from tasks.papers.dpcrosue.protocol import Options, prepare, tokenize, vocabulary
 from tasks.papers.protocol import NetworkCount, Prepared
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
+from tests.datasets import formats
 from tests.protocols.tables import as_published, assert_same, in_english, shuffled, stored
 
 WORDS = Options(tokenizer="words", min_count=1, max_vocabulary=None)
@@ -178,19 +180,8 @@ def test_the_order_of_the_rows_means_nothing(tmp_path: Path, seed: int) -> None:
 
 @pytest.fixture(scope="module")
 def foursquare(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    folder = tmp_path_factory.mktemp("foursquare")
-    read = {
-        name: pl.read_parquet(mirror / "foursquare-twitter" / f"foursquare_{name}.parquet")
-        for name in ("users", "follows", "text_vectors")
-    }
-    follows = read["follows"].rename({"follower": "source", "followee": "target"})
-    numbers = pl.concat_list(pl.exclude("user").cast(pl.Float32)).list.to_array(300)
-    tables = {
-        "users": read["users"].select(pl.col("user").cast(pl.Int64)),
-        "social": follows.select(pl.col("source", "target").cast(pl.Int64), relation=pl.lit("follows")),
-        "vectors": read["text_vectors"].select(pl.col("user").cast(pl.Int64), vector=numbers),
-    }
-    return prepare(stored(folder, tables), WORDS)
+    folder = formats.obtained(foursquare_twitter, tmp_path_factory.mktemp("foursquare"), mirror)
+    return prepare(formats.converted(foursquare_twitter, folder), WORDS).networks["foursquare"]
 
 
 def test_foursquare_is_whole(foursquare: Prepared, tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from tasks.contracts import Feature, RatingScale, users_schema
 from tasks.datasets.encoding import encode
-from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.movielens import ML_100K
 from tasks.errors import DataError
 from tasks.papers.gerai.protocol import Options, prepare, rating_features
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
+from tests.datasets import formats
 from tests.protocols import tables
 
 SCALE = RatingScale(low=1, high=5, step=1)
@@ -139,11 +139,7 @@ def test_a_feature_with_the_name_of_a_number_about_ratings_is_refused(tmp_path: 
 
 
 def test_ml_100k_has_44_encoded_columns_in_bounds(mirror: Path, tmp_path: Path) -> None:
-    places = Places(str(mirror), tmp_path / "placed", tmp_path / "downloads")
-    ML_100K.obtain(tmp_path, places, NoOptions())
-    (tmp_path / "tables").mkdir()
-    ML_100K.convert(tmp_path, tmp_path / "tables", NoOptions())
-    prepared = prepare(read_raw(tmp_path / "tables"), OPTIONS)
+    prepared = prepare(formats.converted(ML_100K, formats.obtained(ML_100K, tmp_path, mirror)), OPTIONS)
     table = prepared.tables["users"]
     compare(table.head(60), prepared.tables["interactions"])
     encoded = encode(table, prepared.features)

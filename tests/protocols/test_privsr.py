@@ -1,14 +1,16 @@
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import polars as pl
 import pytest
-from scipy.io import loadmat
 
 from tasks.contracts import RatingScale
+from tasks.datasets.trust import CIAO, EPINIONS, ReleaseOptions, TrustNetwork
 from tasks.errors import DataError
 from tasks.papers.privsr.protocol import Options, prepare
 from tasks.papers.protocol import NetworkCount, Prepared
+from tests.datasets import formats
 from tests.protocols.tables import INTERACTIONS, as_published, assert_same, in_english, interactions, shuffled, stored
 
 SCALE = RatingScale(low=1, high=5, step=1)
@@ -142,20 +144,16 @@ def test_sensitivity_has_nothing_to_do_with_folds(prepared: Prepared, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("name", "trust_file", "trust_variable", "expected"),
+    ("published", "release", "expected"),
     [
-        ("ciao", "trustnetwork", "trustnetwork", (7340, 21880, 183837, 111527)),
-        ("epinions", "epinion_trust_with_timestamp", "trust", (22119, 59104, 633042, 298513)),
+        (CIAO, "plain", (7340, 21880, 183837, 111527)),
+        (EPINIONS, "timestamps", (22119, 59104, 633042, 298513)),
     ],
 )
 def test_what_real_data_leave(
-    mirror: Path, tmp_path: Path, name: str, trust_file: str, trust_variable: str, expected: tuple[int, ...]
+    mirror: Path, tmp_path: Path, published: TrustNetwork, release: Literal["plain", "timestamps"], expected: object
 ) -> None:
     """Users, products, ratings, trust relations; Table 1 of the paper has other numbers, as the module says."""
-    ratings = loadmat(mirror / name / "rating_with_timestamp.mat")["rating"]
-    rows = pl.DataFrame({"user": ratings[:, 0], "item": ratings[:, 1], "rating": ratings[:, 3]})
-    rows = rows.with_columns(timestamp=pl.lit(None)).cast(INTERACTIONS)
-    pairs = loadmat(mirror / name / f"{trust_file}.mat")[trust_variable].astype(np.int64)
-    raw = stored(tmp_path, {"interactions": rows, "social": trust(*pairs[:, :2].tolist())}, scale=SCALE)
-    last = prepare(raw, OPTIONS).counts[-1]
+    folder = formats.obtained(published, tmp_path, mirror, ReleaseOptions(release=release))
+    last = prepare(formats.converted(published, folder), OPTIONS).counts[-1]
     assert (last.users, last.items, last.interactions, last.links) == expected
