@@ -19,7 +19,7 @@ from tasks.papers.protocol import Prepared, k_core
 from tasks.results.printed import statistics
 from tasks.stages.papers import describe
 from tests.datasets import formats
-from tests.protocols.tables import as_published, assert_same, in_english, interactions, shuffled, stored
+from tests.protocols.tables import as_published, assert_same, in_english, interactions, stored
 
 ALL = Options(keep={}, core=1, last=100, train_share=0.8, valid_share=0.1, split_seed=0, tie_seed=0)
 SCALE = RatingScale(low=1, high=5, step=1)
@@ -142,12 +142,6 @@ def test_what_is_counted_is_what_each_step_left(tmp_path: Path, without_ties: di
     assert core.users == last.users == known.users == prepared.n_users
     assert (known.items, known.interactions) == (prepared.n_items, len(prepared.tables["interactions"]))
     assert last.interactions == 20 * last.users
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_the_rows_means_nothing(tmp_path: Path, random_tables: dict[str, pl.DataFrame], seed: int) -> None:
-    expected = prepare(stored(tmp_path / "one", random_tables, **SCHEMA), RANDOM)
-    assert_same(prepare(stored(tmp_path / "other", shuffled(random_tables, seed), **SCHEMA), RANDOM), expected)
 
 
 def test_events_of_the_same_time_are_not_in_the_order_of_their_items(tmp_path: Path) -> None:

@@ -1,4 +1,3 @@
-import zipfile
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tasks.contracts import Feature, RatingScale
+from tasks.datasets.movielens import ML_100K
 from tasks.errors import DataError
 from tasks.hashing import Uniforms
 from tasks.papers.dpvae.protocol import (
@@ -24,7 +24,8 @@ from tasks.papers.dpvae.protocol import (
     prepare,
     sample,
 )
-from tests.protocols.tables import INTERACTIONS, as_published, assert_same, in_english, interactions, shuffled, stored
+from tests.datasets import formats
+from tests.protocols.tables import INTERACTIONS, as_published, assert_same, in_english, interactions, stored
 
 SCALE = RatingScale(low=1, high=5, step=1)
 PAPER = Options(
@@ -158,12 +159,6 @@ SCHEMA = {"scale": SCALE, "time": "seconds", "features": (Feature(name="age", ki
 RANDOM = changed(keep={"rating": (2, None)}, sample=0.95, omega=0.1, d=1.0, p_min=0.4)  # bounds 17 and 43
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_the_rows_means_nothing(tmp_path: Path, random_tables: dict[str, pl.DataFrame], seed: int) -> None:
-    expected = prepare(stored(tmp_path / "one", random_tables, **SCHEMA), RANDOM)
-    assert_same(prepare(stored(tmp_path / "other", shuffled(random_tables, seed), **SCHEMA), RANDOM), expected)
-
-
 def test_each_step_leaves_what_it_says(tmp_path: Path, random_tables: dict[str, pl.DataFrame]) -> None:
     prepared = prepare(stored(tmp_path / "raw", random_tables, **SCHEMA), RANDOM)
     assert RANDOM.bounds() == (17, 43)
@@ -234,11 +229,6 @@ def test_a_bound_that_nobody_reaches_is_refused(tmp_path: Path) -> None:
         prepare(raw, PAPER)
 
 
-def ml_100k(mirror: Path) -> pl.DataFrame:
-    with zipfile.ZipFile(mirror / "ml-100k" / "ml-100k.zip") as archive:
-        return pl.read_csv(archive.read("ml-100k/u.data"), separator="\t", has_header=False, schema=INTERACTIONS)
-
-
 @pytest.mark.parametrize(
     ("omit", "items", "ratings"), [(("users",), 1682, 100_000), (("users", "items"), 1473, 99_723)]
 )
@@ -246,7 +236,7 @@ def test_ml_100k_is_the_paper_s_where_only_users_are_omitted(
     mirror: Path, tmp_path: Path, omit: tuple[str, ...], items: int, ratings: int
 ) -> None:
     """Table 2 has 943 / 1,682 / 100,000 after a step that should have taken the 209 films of one or two ratings."""
-    raw = stored(tmp_path, {"interactions": ml_100k(mirror)}, time="seconds", scale=SCALE)
+    raw = formats.converted(ML_100K, formats.obtained(ML_100K, tmp_path, mirror))
     prepared = prepare(raw, changed(omit=omit))
     last = prepared.counts[-1]
     assert (last.users, last.items, last.interactions) == (943, items, ratings)

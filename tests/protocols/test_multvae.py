@@ -11,7 +11,7 @@ from tasks.contracts import RatingScale
 from tasks.errors import DataError
 from tasks.papers.multvae.protocol import Options, prepare
 from tasks.papers.protocol import Prepared
-from tests.protocols.tables import as_published, assert_same, in_english, interactions, shuffled, stored
+from tests.protocols.tables import as_published, assert_same, in_english, interactions, stored
 
 SCALE = RatingScale(low=0.5, high=5, step=0.5)
 OPTIONS = Options(keep={"rating": (4, None)}, min_items=5, held_out=0.2, target_share=0.2, split_seed=3)
@@ -89,12 +89,6 @@ def test_items_that_no_training_user_has_are_left_out(tmp_path: Path) -> None:
     assert 0 < len(kept) < 12
     n_held = result.tables["interactions"].filter(pl.col("split") != "train")["user"].max() + 1
     assert min(index for index, user in enumerate(users) if user >= 200) >= n_held
-
-
-def test_the_order_of_the_rows_changes_nothing(tmp_path: Path) -> None:
-    tables = {"interactions": ratings()}
-    result = prepared(tmp_path / "a", tables["interactions"])
-    assert_same(prepared(tmp_path / "b", shuffled(tables, 1)["interactions"]), result)
 
 
 def test_of_repeated_pairs_the_last_counts(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""One raw record less, or one user, changes nothing of other users: whatever is prepared, by published ids.
+"""One raw record less, or one user, changes nothing of other users, and the order of records nothing at all.
 
 Catalogue, minimum counts and vocabulary, which do depend on all users, are conditions of a guarantee. Here the records
 that are taken away change neither the first two nor, but for the order of its ids, the third.
@@ -27,7 +27,7 @@ from tasks.papers.protocol import Prepared
 from tasks.privacy.audits.audit import audit
 from tasks.privacy.controls import scaled
 from tasks.training_data import TrainingData
-from tests.protocols.tables import INTERACTIONS, stored
+from tests.protocols.tables import INTERACTIONS, assert_same, shuffled, stored
 
 N_USERS, N_ITEMS = 60, 25
 RUNS, FITS, OWN = 300, 50, 5
@@ -105,6 +105,13 @@ def of_others(prepared: Prepared, user: int) -> dict[str, pl.DataFrame]:
             result[name] = others.sort(people, maintain_order=True)
     assert len(result) >= 2
     return result
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_the_records_means_nothing(tmp_path: Path, protocol: str, seed: int) -> None:
+    expected = prepare(tmp_path / "one", protocol, raw_tables())
+    assert_same(prepare(tmp_path / "other", protocol, shuffled(raw_tables(), seed)), expected)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -93,15 +93,7 @@ def test_trust_is_between_users_left_and_counted(random_tables: dict[str, pl.Dat
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_the_rows_means_nothing(
-    random_tables: dict[str, pl.DataFrame], prepared: Prepared, tmp_path: Path, seed: int
-) -> None:
-    raw = stored(tmp_path, shuffled(random_tables, seed), scale=SCALE, time="seconds")
-    assert_same(prepare(raw, OPTIONS), prepared)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_without_times_the_order_of_the_rows_means_nothing_either(
+def test_without_times_the_order_of_the_rows_means_nothing(
     random_tables: dict[str, pl.DataFrame], tmp_path: Path, seed: int
 ) -> None:
     first = stored(tmp_path / "one", random_tables, scale=SCALE)
