@@ -34,7 +34,7 @@ def main(name: str) -> None:
     about = {"dataset": processed.dataset, "protocol": processed.protocol, "synthetic": source["synthetic"]}
     with atomic_write(PROCESSED / name) as target:
         target.mkdir()
-        _write(prepared, target, about)
+        write(prepared, target, about)
         write_json(target / "source.json", source)
 
 
@@ -51,30 +51,18 @@ def _require_splits(name: str, prepared: Prepared) -> None:
             )
 
 
-def _write(prepared: Prepared, target: Path, about: dict[str, str | bool]) -> None:
-    schema = contracts.Schema.model_validate(
-        about
-        | {
-            "n_users": prepared.n_users,
-            "n_items": prepared.n_items,
-            "features": prepared.features,
-            "tables": tuple(sorted(prepared.tables)),
-            "scale": prepared.scale,
-            "repeats": prepared.repeats,
-            "labels": prepared.labels,
-            "conditions": prepared.conditions,
-            "n_words": prepared.n_words,
-            "vector_size": prepared.vector_size,
-            "networks": tuple(prepared.networks),
-        }
-    )
+def write(prepared: Prepared, target: Path, about: dict[str, str | bool]) -> None:
+    """Write the tables and what they hold; of a pair each network into a folder of its own."""
+    described = {name: value for name, value in vars(prepared).items() if name in contracts.Schema.model_fields}
+    names = {"tables": tuple(sorted(prepared.tables)), "networks": tuple(prepared.networks)}
+    schema = contracts.Schema.model_validate(about | described | names)
     for table, rows in prepared.tables.items():
         contracts.write(rows, target / f"{table}.parquet", contracts.table_schema(table, schema))
     write_json(target / "schema.json", schema.model_dump(mode="json"))
     write_json(target / "counts.json", [asdict(count) for count in prepared.counts])
     for name, network in prepared.networks.items():
         (target / name).mkdir()
-        _write(network, target / name, about)
+        write(network, target / name, about)
 
 
 if __name__ == "__main__":

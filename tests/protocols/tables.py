@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 
 from tasks import contracts
-from tasks.contracts import Schema
 from tasks.pages.page import english
 from tasks.papers.protocol import Prepared
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
+from tasks.stages import preprocess
 
 INTERACTIONS = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}
 
@@ -52,20 +52,9 @@ def assert_same(actual: Prepared, expected: Prepared) -> None:
 
 def as_published(prepared: Prepared, folder: Path) -> dict[str, pl.DataFrame]:
     """The tables as the stage `preprocess` writes them: refused unless they are what their contracts say."""
-    schema = Schema(
-        dataset="test",
-        protocol="test",
-        synthetic=True,
-        n_users=prepared.n_users,
-        n_items=prepared.n_items,
-        features=prepared.features,
-        labels=prepared.labels,
-        vector_size=prepared.vector_size,
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, table in prepared.tables.items():
-        contracts.write(table, folder / f"{name}.parquet", contracts.table_schema(name, schema))
+    folder.mkdir(exist_ok=True)
+    preprocess.write(prepared, folder, {"dataset": "test", "protocol": "test", "synthetic": True})
+    schema = contracts.read_schema(folder / "schema.json")
     return {
-        name: contracts.read(folder / f"{name}.parquet", contracts.table_schema(name, schema))
-        for name in prepared.tables
+        name: contracts.read(folder / f"{name}.parquet", contracts.table_schema(name, schema)) for name in schema.tables
     }
