@@ -7,7 +7,8 @@ from tasks.config.tasks import resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import Places
 from tasks.datasets.synthetic.generator import Description, Replica
-from tasks.raw import RawTables, read_raw
+from tasks.raw import RawTables
+from tests.datasets import formats
 
 YELP = {"users": True, "businesses": True, "friends": True, "outsiders": "refuse"}
 REPLICAS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
@@ -47,10 +48,7 @@ def generated(folder: Path, name: str, scale: float, seed: int = 4, **more: Any)
 
 
 def converted(folder: Path, name: str) -> RawTables:
-    """The raw tables of the files in `folder`, next to it."""
+    """The raw tables of the files in `folder`, below it."""
     _, _, format_, read = REPLICAS[name]
     module = resolve(FORMATS[format_])
-    target = folder.with_name(f"{folder.name}-tables")
-    target.mkdir()
-    module.convert(folder, target, module.ReadOptions.model_validate(read))
-    return read_raw(target)
+    return formats.converted(module, folder, module.ReadOptions.model_validate(read))
