@@ -82,7 +82,7 @@ class Words:
     """(n_blocks,)"""
 
 
-def vocabulary(blocks: Sequence[tuple[Sequence[str], int]], sounds: Sounds = LATIN) -> Words:
+def vocabulary(blocks: Sequence[tuple[Sequence[str], int]], sounds: Sounds) -> Words:
     """Each block is its real words and then invented ones, up to its size."""
     sizes = np.array([size for _, size in blocks])
     first = np.cumsum(sizes) - sizes
@@ -92,17 +92,14 @@ def vocabulary(blocks: Sequence[tuple[Sequence[str], int]], sounds: Sounds = LAT
     return Words(tuple(words), first, sizes)
 
 
-def write_posts(
-    rng: np.random.Generator, words: Words, blocks: Ints, weights: Sequence[float], *, mean_words: float
-) -> pl.Series:
+def write_posts(rng: np.random.Generator, words: Words, blocks: Ints) -> pl.Series:
     """Texts, one per row of `blocks`: words joined by blanks, at least three.
 
-    Args:
-        blocks: (n_posts, n_kinds) numbers of the blocks that a post's words come from.
-        weights: (n_kinds,) how often each of them is chosen; within a block word r is chosen in proportion to 1/r.
+    blocks: (n_posts, 4) numbers of the blocks that a post's words come from, each as often as `WORDS` says; within a
+    block word r is chosen in proportion to 1/r.
     """
-    length = 3 + rng.poisson(mean_words - 3, len(blocks))
-    block = blocks[np.repeat(np.arange(len(blocks)), length), pick(rng, weights, int(length.sum()))]
+    length = 3 + rng.poisson(MEAN_WORDS - 3, len(blocks))
+    block = blocks[np.repeat(np.arange(len(blocks)), length), pick(rng, WORDS, int(length.sum()))]
     size = words.size[block]
     rank = np.minimum(((size + 1.0) ** rng.random(len(block))).astype(np.int64), size) - 1
     chosen = pa.array(words.words).take(pa.array(words.first[block] + rank))
@@ -235,7 +232,7 @@ class Pair:
             job = np.where(borrowed[1], rng.integers(0, n_jobs, len(post)), self.occupation[person])
             topic = choose(rng, self.topic_weights, person)
             columns = [0 * post, 1 + topic, 1 + n_topics + gender, 3 + n_topics + job]
-            yield post, author, write_posts(rng, words, np.stack(columns, axis=1), WORDS, mean_words=MEAN_WORDS)
+            yield post, author, write_posts(rng, words, np.stack(columns, axis=1))
 
     def favourite(self, k: int) -> Ints:
         """(n_users,) the topic that each user of network k likes best."""
