@@ -9,7 +9,7 @@ import polars as pl
 from tasks import contracts
 from tasks.pages.page import english
 from tasks.papers.protocol import Prepared
-from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
+from tasks.raw import RawTables, read_raw, write_raw
 from tasks.stages import preprocess
 
 INTERACTIONS = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}
@@ -23,9 +23,7 @@ def interactions(*rows: tuple[Any, ...]) -> pl.DataFrame:
 def stored(folder: Path, tables: Mapping[str, pl.DataFrame], **schema: Any) -> RawTables:
     """Raw tables in `folder`, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        table.write_parquet(folder / f"{name}.parquet")
-    write_raw_schema(RawSchema(tables=tuple(sorted(tables)), **schema), folder)
+    write_raw(folder, tables, **schema)
     return read_raw(folder)
 
 

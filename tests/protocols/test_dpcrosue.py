@@ -14,7 +14,7 @@ from tasks.datasets import foursquare_twitter
 from tasks.errors import DataError
 from tasks.papers.dpcrosue.protocol import Options, prepare, tokenize, vocabulary
 from tasks.papers.protocol import NetworkCount, Prepared
-from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
+from tasks.raw import RawTables
 from tests.datasets import formats
 from tests.protocols.tables import as_published, assert_same, in_english, shuffled, stored
 
@@ -156,9 +156,7 @@ def pair(folder: Path, seed: int | None = None) -> RawTables:
         anchors = shuffled({"anchors": anchors}, seed)["anchors"]
     single_network(folder / "one", first)
     stored(folder / "two", second)
-    anchors.write_parquet(folder / "anchors.parquet")
-    write_raw_schema(RawSchema(tables=("anchors",), networks=("one", "two")), folder)
-    return read_raw(folder)
+    return stored(folder, {"anchors": anchors}, networks=("one", "two"))
 
 
 def test_anchors_join_users_of_both_networks(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tasks.datasets.encoding import encode
 from tasks.datasets.movielens import ML_100K
 from tasks.errors import DataError
 from tasks.papers.gerai.protocol import Options, prepare, rating_features
-from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
+from tasks.raw import RawTables
 from tests.datasets import formats
 from tests.protocols import tables
 
@@ -102,23 +102,20 @@ def test_ratings_off_the_scale_are_refused(rating: float | None) -> None:
         rating_features(wrong, 4, SCALE)
 
 
-def raw(folder: Path, rows: list[tuple[int, int, float, int]]) -> RawTables:
-    """Raw tables of users 10, 20, 30 who have a gender, of which the last one's is missing."""
-    schema = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}
-    pl.DataFrame(rows, schema, orient="row").write_parquet(folder / "interactions.parquet")
-    people = pl.DataFrame({"user": [10, 20, 30], "gender": ["F", "M", None]})
-    people.write_parquet(folder / "users.parquet")
-    gender = Feature(name="gender", kind="categorical", categories=("F", "M", "?"), unknown="?", sensitive=True)
-    tables = ("interactions", "users")
-    write_raw_schema(RawSchema(tables=tables, features=(gender,), scale=SCALE, time="seconds"), folder)
-    return read_raw(folder)
-
-
-ROWS = [(30, 7, 4.0, 3), (10, 7, 5.0, 1), (10, 8, 2.0, 2), (20, 9, 1.0, 5), (10, 7, 3.0, 9), (30, 8, 1.0, 1)]
+def raw(folder: Path, attribute: str = "gender") -> RawTables:
+    """Raw tables of users 10, 20, 30 who have an attribute, of which the last one's is missing."""
+    rows = tables.interactions(
+        (30, 7, 4.0, 3), (10, 7, 5.0, 1), (10, 8, 2.0, 2), (20, 9, 1.0, 5), (10, 7, 3.0, 9), (30, 8, 1.0, 1)
+    )
+    people = pl.DataFrame({"user": [10, 20, 30], attribute: ["F", "M", None]})
+    feature = Feature(name=attribute, kind="categorical", categories=("F", "M", "?"), unknown="?", sensitive=True)
+    return tables.stored(
+        folder, {"interactions": rows, "users": people}, features=(feature,), scale=SCALE, time="seconds"
+    )
 
 
 def test_the_most_recent_of_repeated_ratings_is_kept(tmp_path: Path) -> None:
-    prepared = prepare(raw(tmp_path, ROWS), OPTIONS)
+    prepared = prepare(raw(tmp_path), OPTIONS)
     assert [count.interactions for count in prepared.counts] == [6, 5]
     assert tables.in_english(prepared) == ["published", "one row per user and item"]
     assert prepared.tables["interactions"].filter(pl.col("user") == 0)["rating"].to_list() == [3.0, 2.0]
@@ -127,13 +124,8 @@ def test_the_most_recent_of_repeated_ratings_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_feature_with_the_name_of_a_number_about_ratings_is_refused(tmp_path: Path) -> None:
-    raw(tmp_path, ROWS)
-    people = pl.read_parquet(tmp_path / "users.parquet").rename({"gender": "mean_rating"})
-    people.write_parquet(tmp_path / "users.parquet")
-    feature = Feature(name="mean_rating", kind="categorical", categories=("F", "M", "?"), unknown="?")
-    write_raw_schema(RawSchema(tables=("interactions", "users"), features=(feature,), scale=SCALE), tmp_path)
     with pytest.raises(DataError, match="feature 'mean_rating' has the name of a number about ratings"):
-        prepare(read_raw(tmp_path), OPTIONS)
+        prepare(raw(tmp_path, "mean_rating"), OPTIONS)
 
 
 def test_ml_100k_has_44_encoded_columns_in_bounds(mirror: Path, tmp_path: Path) -> None:
