@@ -26,7 +26,6 @@ import yaml
 from tasks import contracts
 from tasks.config.params import OWN_FILES, Evaluation, Training
 from tasks.config.tasks import resolve
-from tasks.contracts import Schema
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import Places
 from tasks.models import model_class
@@ -34,6 +33,7 @@ from tasks.models.base import Progress, Recommender
 from tasks.models.training import EpochModel
 from tasks.papers.multvae import protocol
 from tasks.raw import read_raw
+from tasks.stages import preprocess
 from tasks.stages.evaluators.held_out import HeldOut
 from tasks.stages.inputs import Inputs
 from tasks.stages.parent import keep_freed_memory
@@ -118,7 +118,8 @@ def part(dataset: str, name: str, folder: Path, scale: float) -> None:
             reader = resolve(FORMATS[replica["format"]])
             reader.convert(raw, place, reader.ReadOptions())
         else:
-            split(dataset, interim, place)
+            prepared = protocol.prepare(read_raw(interim), protocol.Options.model_validate(_options(dataset)))
+            preprocess.write(prepared, place, {"dataset": dataset, "protocol": "multvae", "synthetic": True})
         clock("written")
         return
     of = evaluator(dataset, processed)
@@ -135,21 +136,6 @@ def part(dataset: str, name: str, folder: Path, scale: float) -> None:
     clock("test users ranked")
     ndcg = next(record["value"] for record in metrics if (record["metric"], record["k"]) == ("full/ndcg", 100))
     print(f"{name:<24}{len(data.users)} interactions, {data.n_items} items, NDCG@100 {ndcg:.4f}")
-
-
-def split(dataset: str, interim: Path, place: Path) -> None:
-    """Write the processed tables that a model and its evaluation read."""
-    options = _options(dataset)
-    prepared = protocol.prepare(read_raw(interim), protocol.Options.model_validate(options))
-    contracts.write(prepared.tables["interactions"], place / "interactions.parquet", contracts.INTERACTIONS)
-    contracts.write(prepared.tables["users"], place / "users.parquet", contracts.users_schema(()))
-    for name in ("user_ids", "item_ids"):
-        contracts.write(prepared.tables[name], place / f"{name}.parquet", contracts.ID_MAP)
-    schema = Schema(
-        dataset=dataset, protocol="multvae", synthetic=True, n_users=prepared.n_users, n_items=prepared.n_items,
-        features=(), scale=prepared.scale,
-    )  # fmt: skip
-    (place / "schema.json").write_text(schema.model_dump_json(), encoding="utf-8")
 
 
 def evaluator(dataset: str, processed: Path) -> HeldOut:
