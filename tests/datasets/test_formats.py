@@ -8,6 +8,7 @@ import pytest
 from tasks.datasets import text
 from tasks.errors import DataError
 from tests.datasets import formats
+from tests.datasets.test_foursquare_twitter_text import ADA, SHORT, person
 from tests.fuzz.samples import Sample, samples, write
 
 FORMATS = {
@@ -64,6 +65,7 @@ def test_an_empty_a_missing_and_a_binary_file_are_named(tmp_path: Path, name: st
         refused(name, folder, "no file of|not found")
 
 
+TEXTS = "foursquare_twitter_text"
 REFUSALS = [
     ("ml_100k", "u.data", 3, "1\t20\t6\t881250951", "rating is 6, not 1 to 5"),
     ("ml_100k", "u.data", 3, "1\t10\t4\t881250951", r"user 1, item 10 is repeated \(first on line 1\)"),
@@ -80,6 +82,14 @@ REFUSALS = [
     ("ml_20m", "movies.csv", 3, '20,"Jumanji (1995),Comedy', "a quoted field does not end on its line"),
     ("netflix", "movie_titles.csv", 2, "2,1990,", "line is '2,1990,', not"),
     ("netflix", "movie_titles.csv", 2, "1,1990,Rome", r"item 1 is repeated \(first on line 1\)"),
+    ("netflix", "combined_data_1.txt", 1, "30,5,2005-09-06", "'30,5,2005-09-06' is not 'MovieID:'"),
+    ("netflix", "combined_data_1.txt", 3, "10,1", "2 fields instead of 3"),
+    ("netflix", "combined_data_1.txt", 6, "10,4,2004-02-2", "date is '2004-02-2', not a day"),
+    ("netflix", "combined_data_1.txt", 6, "10,4,1904-02-29", "date is '1904-02-29', not a day between 1970"),
+    ("netflix", "combined_data_1.txt", 4, "30,4,2004-02-29", r"item 1, user 30 is repeated \(first on line 2\)"),
+    ("netflix", "combined_data_1.txt", 5, "1:", r"movie 1 is repeated \(first at .*combined_data_1.txt:1\)"),
+    ("netflix", "combined_data_1.txt", 5, "7:", "movie 7 is not in movie_titles.csv"),
+    ("netflix", "combined_data_1.txt", 5, "two:", "'two:' is neither 'MovieID:' nor 'CustomerID,Rating,Date'"),
     ("tmall", "user_log_format1.csv", 3, "7,500,12,90,33,230,0", "time_stamp is 230, not a month and day"),
     ("tmall", "user_log_format1.csv", 4, "4,500,12,90,33,1101,0", "user_id is 4, not a user of user_info_format1.csv"),
     ("tmall", "user_info_format1.csv", 3, "7,9,1", "age_range is 9, not 0 or 1"),
@@ -87,6 +97,13 @@ REFUSALS = [
     ("yelp_hin", "user_user.dat", 2, "3\t1\t2", "mark is 2, not 1"),
     ("yelp_hin", "user_compliment.dat", 2, "3\t12\t1", "compliment is 12, not 1 to 11"),
     ("yelp_hin", "business_category.dat", 2, "30\t2\t1", "business is 30, not a business of user_business.dat"),
+    (TEXTS, "foursquare/users/user", 3, SHORT.replace("33", "34"), "11 fields instead of 21, as line 2"),
+    (TEXTS, "foursquare/users/user", 1, ADA.replace("null", "no"), "always_null is 'no', not null"),
+    (TEXTS, "foursquare/users/user", 1, ADA.replace("12,345", "12,34"), "count_12 is '12,34', not a count"),
+    (TEXTS, "foursquare/users/user", 3, person("2", "", "x/ADAEX"), r"twitter adaex is repeated \(first on line 1\)"),
+    (TEXTS, "foursquare/users/user_following", 2, "11\t99", "followee is '99', not a user of"),
+    (TEXTS, "foursquare/tips/user_tip", 2, "44\tt1", r"post t1 is repeated \(first on line 1\)"),
+    (TEXTS, "twitter/user", 2, "CY_cy\t7\t\t\t\t\t1\t2\t3", r"user cy_cy is repeated \(first on line 1\)"),
     ("ione", "twitter/following.number", 2, "-1 1", "follower is -1, not 0 or more"),
     ("custom", "interactions.csv", 3, "8,10,6,881250950", "stars is 6.0, not 1 to 5 in steps of 0.5"),
     ("custom", "interactions.csv", 3, "8, 10,4,881250950", "what is ' 10', not an id"),

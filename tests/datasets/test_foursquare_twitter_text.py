@@ -2,7 +2,6 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from tasks.datasets import foursquare_twitter_text
 from tasks.datasets.accounts import simhash
@@ -28,10 +27,11 @@ def labels(user: str, gender: str, occupation: str, interest: str) -> str:
 HEADER = "\t".join(
     ["user", "gender", *(f"occupation_{n}" for n in range(OCCUPATIONS)), *(f"interest_{n}" for n in range(INTERESTS))]
 )
+ADA = person("11", "Ada Ex/ample", "http://twitter.com/AdaEx")
 SHORT = "\t".join(person("33", "Zed Shortrow", "").split("\t")[:11])
 FILES = {
     "foursquare/users/user": [
-        person("11", "Ada Ex/ample", "http://twitter.com/AdaEx"),
+        ADA,
         SHORT,
         person("user/22", "Bob Inv\u00e9nted", "https://twitter.com/nobody_here"),
         person("44", "", "http://www.twitter.com/#!/cy_cy/"),
@@ -52,7 +52,6 @@ FILES = {
 
 
 converted = partial(formats.converted, foursquare_twitter_text)
-refused = partial(formats.refused, foursquare_twitter_text)
 
 
 def test_every_value_arrives_under_new_numbers(folder: Path) -> None:
@@ -113,36 +112,3 @@ def test_nothing_that_names_or_places_somebody_goes_further(folder: Path) -> Non
 def test_texts_may_be_latin_1(folder: Path) -> None:
     (folder / "twitter/tweetcleaned").write_bytes("5001\t\tcr\u00e8me\n".encode("latin-1"))
     assert converted(folder).network("twitter").scan("posts").collect()["text"].to_list() == ["cr\u00e8me"]
-
-
-ADA, BOB, CY = (FILES["foursquare/users/user"][line] for line in (0, 2, 3))
-TWEETERS = FILES["twitter/user"]
-
-
-@pytest.mark.parametrize(
-    ("name", "lines", "match"),
-    [
-        (
-            "foursquare/users/user",
-            [ADA, SHORT, SHORT.replace("33", "34")],
-            "user:3: 11 fields instead of 21, as line 2",
-        ),
-        ("foursquare/users/user", [ADA.replace("null", "no")], "user:1: always_null is 'no', not null"),
-        ("foursquare/users/user", [ADA.replace("12,345", "12,34")], "user:1: count_12 is '12,34', not a count"),
-        (
-            "foursquare/users/user",
-            [ADA, BOB.replace("nobody_here", "ADAEX"), SHORT, CY],
-            r"user:2: twitter adaex is repeated \(first on line 1\)",
-        ),
-        ("foursquare/users/user_following", ["11\t44", "11\t99"], "following:2: followee is '99', not a user of"),
-        ("foursquare/tips/user_tip", ["11\tt1", "44\tt1"], r"user_tip:2: post t1 is repeated \(first on line 1\)"),
-        (
-            "twitter/user",
-            [*TWEETERS, "AdaEx\t7\t\t\t\t\t1\t2\t3"],
-            r"user:3: user adaex is repeated \(first on line 2\)",
-        ),
-    ],
-)
-def test_a_bad_line_is_named(folder: Path, name: str, lines: list[str], match: str) -> None:
-    write(folder, name, lines)
-    refused(folder, match)

@@ -73,31 +73,6 @@ def test_every_field_arrives_in_both_layouts(
     assert tables.schema.unique_pairs
 
 
-@pytest.mark.parametrize(
-    ("line", "wrong", "match"),
-    [
-        (1, "30,5,2005-09-06", r"combined_data_1.txt:1: '30,5,2005-09-06' is not 'MovieID:'"),
-        (3, "10,1", "combined_data_1.txt:3: 2 fields instead of 3"),
-        (6, "10,4,2004-02-2", "combined_data_1.txt:6: date is '2004-02-2', not a day"),
-        (6, "10,4,1904-02-29", "combined_data_1.txt:6: date is '1904-02-29', not a day between 1970"),
-        (4, "30,4,2004-02-29", r"combined_data_1.txt:4: item 1, user 30 is repeated \(first on line 2\)"),
-        (5, "1:", r"combined_data_1.txt:5: movie 1 is repeated \(first at .*combined_data_1.txt:1\)"),
-        (5, "3:", r"combined_data_2.txt:1: movie 3 is repeated \(first at .*combined_data_1.txt:5\)"),
-        (5, "7:", r"combined_data_1.txt:5: movie 7 is not in movie_titles.csv"),
-        (5, "two:", r"combined_data_1.txt:5: 'two:' is neither 'MovieID:' nor 'CustomerID,Rating,Date'"),
-    ],
-)
-@pytest.mark.parametrize("size", [1, 1 << 20])
-def test_a_bad_line_is_named(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, size: int, line: int, wrong: str, match: str
-) -> None:
-    monkeypatch.setattr(text, "BLOCK", size)
-    lines = COMBINED_1.splitlines()
-    lines[line - 1] = wrong
-    (folder / "combined_data_1.txt").write_text("\n".join(lines) + "\n")
-    refused(folder, match)
-
-
 def test_a_bad_line_of_the_prize_layout_is_named_with_its_file(folder: Path) -> None:
     as_training_set(folder)
     path = folder / "training_set" / "mv_0000002.txt"
