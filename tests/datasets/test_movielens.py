@@ -46,9 +46,8 @@ RELEASES: dict[str, tuple[Release, Any]] = {
 @pytest.fixture
 def folders(tmp_path: Path) -> dict[str, Path]:
     for release, files in SMALL.items():
-        (tmp_path / release).mkdir()
         for name, content in files.items():
-            (tmp_path / release / name).write_bytes(content.encode(ENCODING[release]))
+            formats.write(tmp_path / release, name, content.encode(ENCODING[release]))
     return {release: tmp_path / release for release in SMALL}
 
 

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,6 @@ PLAIN, TIMES = ReleaseOptions(release="plain"), ReleaseOptions(release="timestam
 
 def network(name: str) -> TrustNetwork:
     return {"ciao": CIAO, "epinions": EPINIONS}[name]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "raw").mkdir()
-    return tmp_path / "raw"
 
 
 def save(folder: Path, name: str, ratings: Table | None = None, trust: Table = TRUST) -> None:
@@ -192,9 +185,9 @@ def write_matrix(path: Path, value: object = MATRIX, *, name: str = "rating", co
     savemat(path, {name: value}, do_compression=compressed)
 
 
-def unread(path: Path, match: str, matrix: Matrix = RATING) -> None:
+def unread(path: Path, match: str) -> None:
     with pytest.raises(DataError, match=match) as caught:
-        matrix.read(path.parent)
+        RATING.read(path.parent)
     assert str(caught.value).startswith(f"{path}:")
     assert "\n" not in str(caught.value)
 
@@ -207,15 +200,6 @@ def test_whole_numbers_of_any_type_arrive(path: Path, kind: str, compressed: boo
     assert table.columns == ["user", "item", "rating"]
     assert [str(column) for column in table.dtypes] == ["Int64"] * 3
     assert (table.to_numpy() == MATRIX).all()
-
-
-def test_a_release_may_have_fewer_columns(path: Path) -> None:
-    write_matrix(path, MATRIX[:, :2])
-    matrix = replace(RATING, minimum=2)
-    assert matrix.read(path.parent).columns == ["user", "item"]
-    unread(path, r"variable 'rating' is 3 x 2, not rows of 3 columns \(user, item, rating\)")
-    write_matrix(path, MATRIX[:, :1])
-    unread(path, "variable 'rating' is 3 x 1, not rows of 2 to 3 columns", matrix)
 
 
 @pytest.mark.parametrize(
