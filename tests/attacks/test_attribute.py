@@ -1,10 +1,9 @@
 """Attackers find a planted attribute, nothing where nothing is, and never see what they guess; so of blurring."""
 
-import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
@@ -19,7 +18,10 @@ from tasks.attacks import ATTACKERS, attribute
 from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_right, profiles
 from tasks.attacks.blurring import Detection, auc_interval, detect
 from tasks.attacks.targets import split_users
+from tasks.datasets.encoding import classes
+from tasks.datasets.movielens import ML_100K
 from tasks.errors import DataError
+from tests.datasets import formats
 
 
 def planted(n_users: int, strength: float, seed: int) -> tuple[Profiles, Labels]:
@@ -187,24 +189,19 @@ def test_what_is_tuned_is_what_scikit_learns_cross_validation_chooses() -> None:
     assert len(chosen) > 3
 
 
-def test_ratings_of_ml_100k_reveal_gender_and_age(mirror: Path) -> None:
+def test_ratings_of_ml_100k_reveal_gender_and_age(mirror: Path, tmp_path: Path) -> None:
     """docs/methods.md §7: over all users the majority guess scores 0.710, 0.577 and 0.208."""
-    with zipfile.ZipFile(mirror / "ml-100k" / "ml-100k.zip") as archive:
-        ratings = np.loadtxt(io.BytesIO(archive.read("ml-100k/u.data")), dtype=np.int32) - 1
-        people = [line.split("|") for line in archive.read("ml-100k/u.user").decode().splitlines()]
-    age = np.array([int(person[1]) for person in people])
-    labels = {
-        "gender": np.array([person[2] == "F" for person in people]).astype(np.int64),
-        "age": np.digitize(age, [35, 46]),
-        "occupation": np.unique([person[3] for person in people], return_inverse=True)[1],
-    }
-    shares = [np.bincount(classes).max() / len(people) for classes in labels.values()]
+    raw = formats.converted(ML_100K, formats.obtained(ML_100K, tmp_path, mirror))
+    ratings, people = raw.scan("interactions").collect(), raw.scan("users").collect()
+    labels = classes(people.with_columns(pl.col("user") - 1), raw.schema.features)
+    shares = [np.bincount(codes).max() / len(people) for codes in labels.values()]
     assert np.round(shares, 3).tolist() == [0.710, 0.577, 0.208]
     is_target = split_users(len(people), 0.2, 2021, labels)
     known = {name: labels[name] for name in ("gender", "age")}
-    features = profiles(ratings[:, 0], ratings[:, 1], np.empty((len(people), 0), np.int32), 1682)
+    users, items = (ratings[name].to_numpy().astype(np.int32) - 1 for name in ("user", "item"))
+    features = profiles(users, items, np.empty((len(people), 0), np.int32), 1682)
     scores = attack(features, known, is_target, ["neural", "gaussian_process"], seeds=(2021,))
-    majority = [majority_right(classes, is_target).mean() for classes in labels.values()]
+    majority = [majority_right(codes, is_target).mean() for codes in labels.values()]
     assert majority == pytest.approx(shares, abs=0.01)
     assert majority[0] == pytest.approx(shares[0], abs=0.005)
     assert all(score.advantage > 0.02 for score in scores)
