@@ -166,37 +166,28 @@ class _Draw:
 
 
 def follow_twice(
-    rng: np.random.Generator,
-    people: People,
-    members: tuple[Ints, Ints],
-    n_edges: tuple[int, int],
-    *,
-    reciprocity: tuple[float, float],
-) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-    """Who follows whom on two networks of the same people, as `follow`.
+    rng: np.random.Generator, people: People, networks: Sequence[tuple[Ints, int, float]]
+) -> list[tuple[Ints, Ints]]:
+    """Who follows whom on networks of the same people, as `follow`.
 
     People know one another on any network: each network shows a part of these acquaintances among its
     members and adds connections of its own.
 
-    Args:
-        members: row numbers in `people` of either network's users, distinct; its user j is `members[k][j]`.
+    networks: of each the distinct row numbers in `people` of its users, how many edges, and their reciprocity.
     """
     n = len(people)
-    pairs = (
-        ACQUAINTED * edges * (1 - back / 2) / (KEPT * (len(some) / n) ** 2)
-        for some, edges, back in zip(members, n_edges, reciprocity, strict=True)
-    )
+    pairs = (ACQUAINTED * edges * (1 - back / 2) / (KEPT * (len(some) / n) ** 2) for some, edges, back in networks)
     know = _connect(rng, people, min(round(min(pairs)), n * (n - 1) // 4))
-    networks = []
-    for some, edges, back in zip(members, n_edges, reciprocity, strict=True):
+    links = []
+    for some, edges, back in networks:
         number = np.full(n, -1)
         number[some] = np.arange(len(some))
         source, target = number[know[0]], number[know[1]]
         visible = (source >= 0) & (target >= 0) & (rng.random(len(source)) < KEPT)
         fame = people.attraction[some] * np.round(rng.lognormal(0, 0.8, len(some)), 6)  # known here, unknown there
         part = replace(people.take(some), attraction=fame)
-        networks.append(follow(rng, part, edges, reciprocity=back, start=(source[visible], target[visible])))
-    return networks[0], networks[1]
+        links.append(follow(rng, part, edges, reciprocity=back, start=(source[visible], target[visible])))
+    return links
 
 
 def by_taste(rng: np.random.Generator, taste: NDArray[np.float32], shares: Sequence[float], *, strength: float) -> Ints:

@@ -199,8 +199,8 @@ class Pair:
         rank = np.argsort(np.argsort(-liking, axis=1, kind="stable"), axis=1)
         self.interests = (rank <= pick(rng, d.interests, n)[:, None]).astype(np.int8)
         """(n, n_topics) 0 or 1: the topics that a person likes best."""
-        sizes = scale_size(d.follows[0], scale), scale_size(d.follows[1], scale)
-        self.links = follow_twice(rng, people, self.members, sizes, reciprocity=d.reciprocity)
+        edges = (scale_size(number, scale) for number in d.follows)
+        self.links = follow_twice(rng, people, list(zip(self.members, edges, d.reciprocity, strict=True)))
         """Of each network source and target, numbers of its users."""
 
     def numbers_of_posts(self, k: int) -> Ints:
