@@ -79,7 +79,7 @@ ADDITIONS = {
                 ("datasets:", "  toy: {source: toy, obtain: {}, format: toy, read: {}}"),
                 ("processed:", "  toy: {dataset: toy, protocol: toy, options: {split_seed: 1}}"),
             ],
-            "tests/fuzz/samples.py": [("    plain = {", f'        "toy": {TOY_FILES},')],
+            "tests/fuzz/samples.py": [("    of_formats = {", f'        "toy": ({TOY_FILES}, NoOptions()),')],
         },
     ),
     "a task of suites": Addition(

@@ -17,13 +17,13 @@ import yaml
 
 from tasks.config import params, references
 from tasks.config.tasks import resolve
-from tasks.datasets import FORMATS, custom, glove, tmall, yelp, yelp_hin
+from tasks.datasets import FORMATS, custom, glove
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import NoOptions
-from tasks.datasets.movielens import ML_1M
 from tasks.errors import ConfigurationError, DataError
 from tasks.raw import read_raw
 from tests.datasets import (
+    formats,
     test_custom,
     test_foursquare_twitter_text,
     test_glove,
@@ -134,38 +134,31 @@ def samples() -> dict[str, Sample]:
     official = {name: content for name, content in test_tmall.FILES.items() if name != test_tmall.FRAGMENT}
     fragment = {test_tmall.FRAGMENT: test_tmall.FILES[test_tmall.FRAGMENT]}
     without_times = test_movielens.SMALL["ml_1m"] | {"ratings.dat": test_movielens.NO_TIMES}
-    plain = {
-        "ione": text(test_ione.FILES),
-        "ml_100k": text(test_movielens.SMALL["ml_100k"], "latin-1"),
-        "ml_20m": text(test_movielens.SMALL["ml_20m"]),
-        "netflix": text(test_netflix.FILES),
-        "weibo": text(test_weibo.FILES),
-        "foursquare_twitter_text": text(test_foursquare_twitter_text.FILES),
-    }
-    chosen = {
-        "ml_1m": (ML_1M, text(test_movielens.SMALL["ml_1m"], "latin-1"), test_movielens.SECONDS),
-        "ml_1m, no times": (ML_1M, text(without_times, "latin-1"), test_movielens.ORDER),
-        "tmall": (tmall, text(official), test_tmall.OFFICIAL),
-        "tmall, small": (tmall, text(fragment), test_tmall.SMALL),
-        "yelp": (yelp, text(test_yelp.FILES), test_yelp.EVERYTHING),
-        "yelp, strict": (yelp, text(test_yelp.FILES), test_yelp.STRICT),
-        "yelp_hin": (yelp_hin, text(test_yelp_hin.FILES), test_yelp_hin.ORDER),
+    of_formats = {
+        "foursquare_twitter_text": (text(test_foursquare_twitter_text.FILES), NoOptions()),
+        "ione": (text(test_ione.FILES), NoOptions()),
+        "ml_100k": (text(test_movielens.SMALL["ml_100k"], "latin-1"), NoOptions()),
+        "ml_1m": (text(test_movielens.SMALL["ml_1m"], "latin-1"), test_movielens.SECONDS),
+        "ml_1m, no times": (text(without_times, "latin-1"), test_movielens.ORDER),
+        "ml_20m": (text(test_movielens.SMALL["ml_20m"]), NoOptions()),
+        "netflix": (text(test_netflix.FILES), NoOptions()),
+        "tmall": (text(official), test_tmall.OFFICIAL),
+        "tmall, small": (text(fragment), test_tmall.SMALL),
+        "weibo": (text(test_weibo.FILES), NoOptions()),
+        "yelp": (text(test_yelp.FILES), test_yelp.EVERYTHING),
+        "yelp, strict": (text(test_yelp.FILES), test_yelp.STRICT),
+        "yelp_hin": (text(test_yelp_hin.FILES), test_yelp_hin.ORDER),
     }
     by_name = {
-        name: Sample(files, partial(converted, resolve(FORMATS[name]), NoOptions())) for name, files in plain.items()
+        name: Sample(files, partial(converted, resolve(FORMATS[name.partition(",")[0]]), options))
+        for name, (files, options) in of_formats.items()
     }
-    by_name |= {
-        name: Sample(files, partial(converted, module, options)) for name, (module, files, options) in chosen.items()
-    }
-    words = {"glove.txt": text({"": test_glove.LINES})[""]}
-    by_name["glove"] = Sample(words, lambda folder, _: glove.read(folder / "glove.txt"))
+    by_name["glove"] = Sample(text({"glove.txt": test_glove.LINES}), lambda folder, _: glove.read(folder / "glove.txt"))
     return by_name | _custom() | {"archive": _archive(), "params": _params()}
 
 
 def write(sample: Sample, folder: Path) -> None:
     """Write the files of a sample into a folder, which is made again."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     for name, content in sample.files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+        formats.write(folder, name, content)
