@@ -134,8 +134,8 @@ class Coded:
         return Uniforms.of(seed, self.user_ids["original"], self.item_ids["original"])
 
 
-def encode(raw: RawTables, keep: dict[str, Range], columns: list[str], listed: bool = False) -> Coded:
-    """The interactions in the ranges `keep`: user, item and `columns`, a few million rows at a time.
+def encode(raw: RawTables, keep: dict[str, Range], listed: bool = False) -> Coded:
+    """The interactions in the ranges `keep`: their columns of the contract, a few million rows at a time.
 
     Raises:
         DataError: a column of `keep` is not there, nothing is left, or nothing is listed.
@@ -146,6 +146,7 @@ def encode(raw: RawTables, keep: dict[str, Range], columns: list[str], listed: b
     rows = select(published, keep)
     for name, ids in (("user", user_ids), ("item", item_ids)):
         rows = rows.join(ids.lazy().rename({"original": name, "id": f"_{name}"}), on=name)
+    columns = ["rating", "timestamp", *(["position"] if raw.schema.time == "order" else [])]
     coded_rows = rows.select(*columns, user="_user", item="_item").collect(engine="streaming")
     n_rows = published.select(pl.len()).collect().item()
     if coded_rows.is_empty():

@@ -39,7 +39,7 @@ def test_a_range_of_a_column_without_numbers_is_refused(column: str) -> None:
 @pytest.mark.parametrize("ids", [pl.Int64, pl.String])
 def test_coded_ids_are_in_the_order_of_the_published_ones(tmp_path: Path, ids: pl.DataType) -> None:
     table = ROWS.with_columns(pl.col("user", "item").cast(ids))
-    start = encode(stored(tmp_path, {"interactions": table}), {"rating": (3, None)}, ["rating"])
+    start = encode(stored(tmp_path, {"interactions": table}), {"rating": (3, None)})
     assert start.user_ids.rows() == [(n, pl.Series([user]).cast(ids)[0]) for n, user in enumerate((10, 20, 30))]
     assert start.item_ids["original"].cast(pl.Int64).to_list() == [7, 8, 9]
     assert sorted(start.rows.select("user", "item", "rating").rows()) == [(1, 1, 5), (2, 0, 4)]
@@ -50,7 +50,7 @@ def test_coded_ids_are_in_the_order_of_the_published_ones(tmp_path: Path, ids: p
 
 def test_nothing_left_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"of 5 none are left with keep = .*params.yaml"):
-        encode(stored(tmp_path, {"interactions": ROWS}), {"rating": (9, None)}, ["rating"])
+        encode(stored(tmp_path, {"interactions": ROWS}), {"rating": (9, None)})
 
 
 def test_the_schema_says_what_orders_the_rows(tmp_path: Path) -> None:

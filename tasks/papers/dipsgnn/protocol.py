@@ -60,7 +60,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
             "interactions: nothing says which came first (no time stamps), and dipsgnn learns from sequences; take a "
             "data set that has them"
         )
-    start = protocol.encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", time])))
+    start = protocol.encode(raw, options.keep)
     rows = start.rows
     counts = [start.published, protocol.count("in-ranges", rows)]
 

@@ -89,14 +89,14 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         DataError: nothing is left; users are above the bound and nothing says which interactions are the most recent.
     """
     time = protocol.ordering(raw)
-    start = protocol.encode(raw, options.keep, ["rating", *([time] if time else [])], options.listed)
+    start = protocol.encode(raw, options.keep, options.listed)
     user_ids, item_ids, published, draws = (
         start.user_ids,
         start.item_ids,
         start.published,
         start.draws(options.split_seed),
     )
-    columns = start.rows.rename({time: "time"} if time else {}).to_dict()
+    columns = start.rows.select("user", "item", "rating", *([pl.col(time).alias("time")] if time else [])).to_dict()
     del start  # so that `in_order` can let go of them
     rows = in_order(columns)
     counts = [published, protocol.count_coded("in-ranges", rows)]

@@ -51,8 +51,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     Raises:
         DataError: nothing is left, or no one is held out or trained on.
     """
-    columns = ["rating", "timestamp", *(["position"] if raw.schema.time == "order" else [])]
-    coded = protocol.encode(raw, options.keep, columns)
+    coded = protocol.encode(raw, options.keep)
     rows, counts = coded.rows, [coded.published, protocol.count_coded("in-ranges", coded.rows)]
     if not raw.schema.unique_pairs:
         rows = protocol.keep_latest(rows)

@@ -54,11 +54,10 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     Raises:
         DataError: nothing is left.
     """
-    time = protocol.ordering(raw)
-    start = protocol.encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", *([time] if time else [])])))
+    start = protocol.encode(raw, options.keep)
     rows = start.rows
     counts: list[Count] = [start.published, protocol.count("in-ranges", rows)]
-    rows = protocol.average(rows) if time is None else protocol.keep_latest(rows)
+    rows = protocol.average(rows) if protocol.ordering(raw) is None else protocol.keep_latest(rows)
     counts.append(protocol.count("one-row-per-pair", rows))
     for name, minimum in (("item", options.min_item_raters), ("user", options.min_user_ratings)):
         ids = rows[name].to_numpy()
