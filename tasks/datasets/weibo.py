@@ -129,7 +129,7 @@ def _network(folder: Path, destination: Path, number: int) -> pl.DataFrame:
 
 def _people(path: Path) -> pl.DataFrame:
     """user, name, gender and the counts; one row per record of the file."""
-    table = _read_csv(path, PEOPLE, COLUMNS, before=2)
+    table = _read_csv(path, PEOPLE, COLUMNS)
     table = table.with_columns(pl.col("_id").cast(pl.Int64))
     require_unique(path, table, ["_id"], table["line"])
     counts = {new: pl.col(name).cast(pl.Float64).cast(pl.Int64) for new, name in COUNTS.items()}
@@ -155,12 +155,10 @@ def _read_follows(path: Path, listed: Listed) -> pl.DataFrame:
     return table
 
 
-def _read_csv(path: Path, table: TextTable, columns: tuple[str, ...], *, before: int | None = None) -> pl.DataFrame:
+def _read_csv(path: Path, table: TextTable, columns: tuple[str, ...]) -> pl.DataFrame:
     """The wanted columns of a CSV (null where empty), and `line`, on which a record begins.
 
-    Args:
-        columns: of `table`, whose file may have others, or others' names.
-        before: the header is so many columns of any name and then `columns`; None: `columns` are somewhere in it.
+    columns: of `table`, whose file may have others, of any name, anywhere.
 
     Raises:
         DataError: as `TextTable.read`; another header; a quoted field does not end.
@@ -169,20 +167,12 @@ def _read_csv(path: Path, table: TextTable, columns: tuple[str, ...], *, before:
     if "\r" in head.removesuffix("\r"):
         raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
     header = next(csv.reader([head.removesuffix("\r")]), [])
-    right = (
-        sorted(name for name in header if name in columns) == sorted(columns)
-        if before is None
-        else tuple(header[before:]) == columns
-    )
-    if not right:
-        names = f"{'' if before is None else f'{before} index columns, '}{', '.join(columns)}"
-        raise DataError(f"{path}:1: the header is {head[:SHOWN]!r}, not {names}; is it the right file?")
+    if sorted(name for name in header if name in columns) != sorted(columns):
+        raise DataError(f"{path}:1: the header is {head[:SHOWN]!r}, not {', '.join(columns)}; is it the right file?")
     if not body.strip():
         raise only_header(path)
-    # An index column may have an empty name, or that of another.
-    wanted = [
-        name if name in columns and number >= (before or 0) else f"{number}" for number, name in enumerate(header)
-    ]
+    # Another column may have an empty name, or that of yet another.
+    wanted = [name if name in columns else f"{number}" for number, name in enumerate(header)]
     fields = {name: table.columns[name] if name in columns else _ANY for name in wanted}
     read = replace(table, columns=fields).parse(path, body.encode(), 2)
     inside = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0).cast(pl.Int64))
