@@ -161,13 +161,10 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    combined = sorted(folder.glob("combined_data_*.txt"))
-    single = sorted((folder / "training_set").glob("mv_*.txt"))
-    if combined and single:
-        raise DataError(f"{folder}: has {combined[0].name} and training_set/, the same ratings twice; keep one of them")
-    if not combined and not single:
+    files = sorted([*folder.glob("combined_data_*.txt"), *folder.glob("training_set/mv_*.txt")])
+    if not files:
         raise DamagedError(f"{folder}: no combined_data_*.txt or training_set/mv_*.txt; run the download stage again")
-    return combined or single
+    return files
 
 
 def titles(path: Path) -> pl.DataFrame:
