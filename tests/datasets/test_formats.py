@@ -9,6 +9,7 @@ from tasks.datasets import text
 from tasks.errors import DataError
 from tests.datasets import formats
 from tests.datasets.test_foursquare_twitter_text import ADA, SHORT, person
+from tests.datasets.test_yelp import ANN, EVE, REVIEW, USER, changed
 from tests.fuzz.samples import Sample, samples, write
 
 FORMATS = {
@@ -94,6 +95,15 @@ REFUSALS = [
     ("tmall", "user_log_format1.csv", 4, "4,500,12,90,33,1101,0", "user_id is 4, not a user of user_info_format1.csv"),
     ("tmall", "user_info_format1.csv", 3, "7,9,1", "age_range is 9, not 0 or 1"),
     ("tmall, small", "user_log_small.csv", 3, "7,5,1,9,3,07,131,0,5,2,x", "day is 131, not a day of its month"),
+    ("yelp, strict", REVIEW, 2, changed(REVIEW, 2, stars=3.5), "stars is 3.5, not 1.0 or 2.0"),
+    ("yelp, strict", REVIEW, 2, changed(REVIEW, 2, stars=float("nan")), "is no whole JSON object .NaN is not a number"),
+    ("yelp, strict", REVIEW, 2, changed(REVIEW, 2, date="2018-02-29"), "date is '2018-02-29', not a date such as"),
+    ("yelp, strict", REVIEW, 2, changed(REVIEW, 2, user_id=17), "user_id is '17', not an id"),
+    ("yelp, strict", REVIEW, 2, changed(REVIEW, 1), r"review_id r1-+ is repeated \(first on line 1\)"),
+    ("yelp, strict", USER, 2, changed(USER, 2, fans=True), "fans is 'true', not an integer"),
+    ("yelp, strict", USER, 2, changed(USER, 2, cool=None), "cool is missing"),
+    ("yelp, strict", USER, 2, changed(USER, 2, friends=f"{ANN} {EVE}"), f"friends is '{ANN} {EVE}', not None or ids"),
+    ("yelp, strict", USER, 2, changed(USER, 2, friends=[ANN, "x" * 9000]), r"friends is '\[.*', not None or ids"),
     ("yelp_hin", "user_user.dat", 2, "3\t1\t2", "mark is 2, not 1"),
     ("yelp_hin", "user_compliment.dat", 2, "3\t12\t1", "compliment is 12, not 1 to 11"),
     ("yelp_hin", "business_category.dat", 2, "30\t2\t1", "business is 30, not a business of user_business.dat"),
