@@ -8,6 +8,7 @@ Of ML-100K these are the paper's 21: 18 numbers about a user's ratings, and gend
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
@@ -142,45 +143,40 @@ def rating_features(
         DataError: a rating is not on the scale.
     """
     train = interactions.filter(pl.col("split") == "train")
-    counts, shares, summaries = ["n_ratings"], [], []
-    aggregates = [pl.len().alias("n_ratings")]
-    derived: list[pl.Expr] = []
+    rating, counts = pl.col("rating"), {"n_ratings": pl.len()}
+    shares, entropy, summaries = dict[str, pl.Expr](), dict[str, pl.Expr](), dict[str, pl.Expr]()
+    public: dict[str, tuple[float, float]] = {}
     if scale is not None:
         _require_on_scale(train, scale)
-        rating, n = pl.col("rating"), pl.col("n_ratings")
         quarter = (scale.high - scale.low) / 4
-        levels = {f"{level:g}": level for level in scale.levels} if len(scale.levels) <= MOST_LEVELS else {}
-        counts += [f"count_{level}" for level in levels]
-        shares = [*(f"ratio_{level}" for level in levels), "ratio_high", "ratio_low"]
-        summaries = ["median_rating", "min_rating", "max_rating", "mean_rating"]
-        aggregates += [
-            *((rating == value).sum().alias(f"count_{level}") for level, value in levels.items()),
-            (rating >= scale.high - quarter).mean().alias("ratio_high"),
-            (rating <= scale.low + quarter).mean().alias("ratio_low"),
-            rating.median().alias("median_rating"),
-            rating.min().alias("min_rating"),
-            rating.max().alias("max_rating"),
-            rating.cast(pl.Float64).mean().alias("mean_rating"),
-        ]
-        derived = [pl.col(f"count_{level}").truediv(n).alias(f"ratio_{level}") for level in levels]
-    entropy = ["entropy"] if derived else []
-    table = train.group_by("user").agg(aggregates).with_columns(derived)
-    if entropy:
-        table = table.with_columns(entropy=_entropy([pl.col(f"ratio_{level}") for level in levels]))
-    all_users = pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
-    table = all_users.join(table, on="user", how="left", maintain_order="left").with_columns(
-        pl.col(*counts, *shares, *entropy).fill_null(0)
-    )
-    public = dict.fromkeys(shares, (0.0, 1.0))
-    if scale is not None:
-        table = table.with_columns(pl.col(summaries).fill_null((scale.low + scale.high) / 2))
-        public |= dict.fromkeys(entropy, (0.0, math.log(len(scale.levels))))
+        if len(scale.levels) <= MOST_LEVELS:
+            levels = {f"{level:g}": rating == level for level in scale.levels}
+            counts |= {f"count_{level}": has.sum() for level, has in levels.items()}
+            shares = {f"ratio_{level}": has.mean() for level, has in levels.items()}
+            entropy = {"entropy": _entropy(shares.values())}
+        shares |= {
+            "ratio_high": (rating >= scale.high - quarter).mean(),
+            "ratio_low": (rating <= scale.low + quarter).mean(),
+        }
+        summaries = {
+            "median_rating": rating.median(),
+            "min_rating": rating.min(),
+            "max_rating": rating.max(),
+            "mean_rating": rating.cast(pl.Float64).mean(),
+        }
+        public = dict.fromkeys(shares, (0.0, 1.0)) | dict.fromkeys(entropy, (0.0, math.log(len(scale.levels))))
         public |= dict.fromkeys(summaries, (scale.low, scale.high))
-    features = _features(table, counts, public)
+    table = train.group_by("user").agg(**counts, **shares, **entropy, **summaries)
+    all_users = pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
+    table = all_users.join(table, on="user", how="left", maintain_order="left")
+    table = table.with_columns(pl.col(*counts, *shares, *entropy).fill_null(0))
+    if scale is not None:
+        table = table.with_columns(pl.col(*summaries).fill_null((scale.low + scale.high) / 2))
+    features = _features(table, list(counts), public)
     return table.select("user", pl.col([feature.name for feature in features]).cast(pl.Float32)), features
 
 
-def _entropy(shares: list[pl.Expr]) -> pl.Expr:
+def _entropy(shares: Iterable[pl.Expr]) -> pl.Expr:
     """In nats; max(p, tiny): 0 log 0 is 0."""
     return pl.sum_horizontal(-p * p.clip(lower_bound=1e-300).log() for p in shares)
 
