@@ -19,6 +19,7 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tasks.datasets import files
 from tasks.datasets.text import BLOCK, LONGEST_LINE, YEAR_2100, allow, blocks, n_lines, opened
@@ -258,11 +259,16 @@ def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[Nu
             if shape.headed:
                 line, (_, _, lines) = 2, lines.partition(b"\n")
         start, lines, waiting = (start if waiting else line), waiting + lines, b""
-        if lines.count(b'"') % 2 and len(lines) < 2 * BLOCK:  # a quoted field may go on in the next block
-            waiting = lines
-        elif lines := lines.rstrip(b"\r\n"):
-            rows = _parsed(path, shape, fields, lines, start).select(list(columns))
-            yield _numbered(lines, start, len(rows)), rows
+        if lines.count(b'"') % 2:  # a quoted field goes on in the next block
+            ends, ends_row = _line_ends(lines)
+            end = int(ends[ends_row].max(initial=-1)) + 1
+            lines, waiting = lines[:end], lines[end:]
+        if rows := lines.rstrip(b"\r\n"):
+            read = _parsed(path, shape, fields, rows, start).select(list(columns))
+            yield _numbered(rows, start, len(read)), read
+        start += lines.count(b"\n")
+        if len(waiting) > BLOCK:
+            break
     if waiting:  # a quote is missing, which is refused
         _parsed(path, shape, fields, waiting, start)
 
@@ -277,10 +283,15 @@ def _numbered(lines: bytes, line: int, n_rows: int) -> pl.Series:
     """The number of the line on which each row begins: a line end between quotes ends none."""
     if n_lines(lines) == n_rows:
         return pl.int_range(line, line + n_rows, eager=True)
+    _, ends_row = _line_ends(lines)
+    return pl.Series(np.concatenate([[line], line + 1 + np.flatnonzero(ends_row)]))
+
+
+def _line_ends(lines: bytes) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where lines end, and which of these ends are not between quotes, so that a row ends there, too."""
     text = np.frombuffer(lines, np.uint8)
     quotes, ends = (np.flatnonzero(text == ord(character)) for character in '"\n')
-    ends_row = np.searchsorted(quotes, ends) % 2 == 0
-    return pl.Series(np.concatenate([[line], line + 1 + np.flatnonzero(ends_row)]))
+    return ends, np.searchsorted(quotes, ends) % 2 == 0
 
 
 def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[Numbered]:

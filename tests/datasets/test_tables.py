@@ -170,6 +170,16 @@ def test_quoted_text_may_have_line_ends(path: Path, monkeypatch: pytest.MonkeyPa
     path.write_text(HEADER + '7,,3,"w,1\n' + "8,,4,w,1\n" * 100)
     monkeypatch.setattr(tables, "BLOCK", 50)
     refused(path, "table.csv:2: a quot")
+    monkeypatch.setattr(tables, "blocks", functools.partial(tables.blocks, size=7))  # each ends between quotes
+    path.write_text(HEADER + '7,,3,"a\nb",1\n' * 40)
+    assert read(path) == [("7", 3, 1.0, "a\nb")] * 40
+    assert read_table(path, ",", COLUMNS)[0].to_list() == list(range(2, 82, 2))
+
+
+@pytest.mark.parametrize("between", tables.LONGER_SEPARATORS)
+def test_quotes_protect_separators_of_several_characters(path: Path, between: str) -> None:
+    path.write_text(between.join(["user", "n", "x", "word"]) + "\n" + between.join(["7", "3", "1", f'"a{between}b"']))
+    assert read(path, separator=None) == [("7", 3, 1.0, f"a{between}b")]
 
 
 @pytest.mark.parametrize("wrong", [" 7", "7\n7", "7\0"])
