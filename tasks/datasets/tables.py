@@ -108,7 +108,7 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
     line, after = _first_lines(path)
     if JSON.match(line):
         return Form("json", _keys(path, [line, *after]))
-    separator = separator or _separator(line, after[0])
+    separator = separator or _separator(line, after)
     short = separator.strip(" ") if separator != " " else separator
     if line.count('"') % 2:
         raise DataError(f"{path}:1: a quoted name does not end on its line")
@@ -142,11 +142,12 @@ def _keys(path: Path, lines: list[str]) -> list[str]:
     return list(names)
 
 
-def _separator(line: str, after: str) -> str:
-    """What the first line has most of, of several characters if the line after it has it, too; else a comma."""
+def _separator(line: str, after: list[str]) -> str:
+    """What the first line has most of, of several characters if the row after it has it, too; else a comma."""
+    row = re.sub(r'"[^"]*("|$)', "", "".join(after)).partition("\n")[0]  # without what is between quotes
     for longer in LONGER_SEPARATORS:
         count = line.count(longer)
-        if count and count == line.count(longer[0]) // longer.count(longer[0]) and longer in (after or longer):
+        if count and count == line.count(longer[0]) // longer.count(longer[0]) and longer in (row or longer):
             return longer
     return max(SEPARATORS, key=line.count)
 
@@ -276,7 +277,11 @@ def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[Nu
 def _parsed(path: Path, shape: Form, fields: dict[str, files.Column], lines: bytes, line: int) -> pl.DataFrame:
     _utf_8(path, lines, line)
     quoted = b'"' in lines
-    return files.TextTable(path.name, fields, shape.separator, quoted=quoted, multiline=quoted).parse(path, lines, line)
+    text = files.TextTable(path.name, fields, shape.separator, quoted=quoted, multiline=quoted)
+    rows = text.parse(path, lines, line)
+    if len(shape.separator) > 1:  # which stands between quotes as what polars had for it
+        rows = rows.with_columns(pl.col(pl.String).str.replace_all("\x1f", shape.separator, literal=True))
+    return rows
 
 
 def _numbered(lines: bytes, line: int, n_rows: int) -> pl.Series:

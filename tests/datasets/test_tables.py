@@ -121,6 +121,8 @@ FORMS = {
     "user, note, n, word, x\n7,,3,w,1\n8,a,4,,2\n": ("blanks in the header", ".csv"),
     "user:token\tnote:token\tn:float\tword:token_seq\tx:float\n7\t\t3\tw\t1\n8\ta\t4\t\t2\n": ("RecBole", ".inter"),
     "user::note::n::word::x\n7::::3::w::1\n8::a::4::::2\n": ("MovieLens", ".dat"),
+    'note::user::n::word::x\n"a\n, b::c"::7::3::w::1\na::8::4::::2\n': ("MovieLens, quoted", ".dat"),
+    'note, user, n, word, x\n"a\n, b::c", 7, 3, w, 1\na, 8, 4, , 2\n': ("blanks, quoted", ".csv"),
     '{"user": 7, "n": 3, "word": "w", "x": 1.0}\n{"user": 8, "n": 4, "x": 2, "word": null, "note": [1]}\n': (
         "JSON",
         ".json",
