@@ -105,3 +105,14 @@ def test_regenerating_a_suite_removes_nothing_that_other_suites_have() -> None:
     recipe = subprocess.run(["make", "-n", "regenerate", "SUITE=demo"], cwd=ROOT, capture_output=True, text=True)
     [removal] = [line for line in recipe.stdout.splitlines() if line.startswith("rm ")]
     assert removal.partition("#")[0].split()[2:] == ["data/runs/demo", "data/checkpoints/demo"]
+
+
+@pytest.mark.parametrize(("compared", "pushed"), [(0, True), (2, True), (1, False)])
+def test_a_night_ends_with_a_push_unless_numbers_differ(project: Path, compared: int, pushed: bool) -> None:
+    (project / ".venv/bin").mkdir(parents=True)
+    for program in ("dprec", "dvc"):
+        script = f'#!/bin/sh\necho {program} "$@" >> called\n[ "$1" != compare ] || exit {compared}\n'
+        (project / ".venv/bin" / program).write_text(script)
+        (project / ".venv/bin" / program).chmod(0o755)
+    assert (make(project, "--old-file=env", "nightly", "DVC_REMOTE=remote").returncode == 0) == pushed
+    assert ("dvc push" in (project / "called").read_text()) == pushed
