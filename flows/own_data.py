@@ -17,6 +17,8 @@ from flows import entries
 from flows.execution import hold_project
 from tasks.config import params
 from tasks.config.fields import NAME
+from tasks.contracts import RatingScale
+from tasks.datasets.custom import level_of
 from tasks.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
@@ -164,11 +166,10 @@ def _scale(ratings: pl.Series) -> dict[str, float] | None:
     levels = ratings.unique().sort()
     if not 2 <= len(levels) <= 101:
         return None
-    low, high, step = float(levels[0]), float(levels[-1]), float(levels.diff().drop_nulls().min())  # type: ignore[arg-type]
-    steps = (levels - low) / step
-    if (steps - steps.round()).abs().max() > 1e-6:  # type: ignore[operator]
-        return None
-    return {"low": low, "high": high, "step": step}
+    low, high, least = float(levels[0]), float(levels[-1]), float(levels.diff().drop_nulls().min())  # type: ignore[arg-type]
+    scale = RatingScale(low=low, high=high, step=(high - low) / round((high - low) / least))
+    on_scale = levels.to_frame("rating").select(level_of(pl.col("rating"), scale)).to_series()
+    return None if on_scale.has_nulls() else scale.model_dump()
 
 
 def _users(path: Path, names: Names, notes: list[str]) -> dict[str, Any]:

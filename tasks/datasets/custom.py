@@ -27,6 +27,8 @@ from tasks.raw import raw_writer, write_raw
 TABLES = ("interactions", "users", "social")
 MOST_LEVELS = 100_000
 """Ratings of a finer scale cannot be distinguished from numbers of any kind."""
+FLOAT32 = 2.0**-22
+"""Relative: what rating, lowest and highest level lose together as float32."""
 LARGEST = 1e18
 """Of the numbers of a feature, without sign: float32 has their differences and squares."""
 RELATION = "link"
@@ -287,10 +289,9 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
         _check_ids(path, rows, names.item, lines, items)
         rating, timestamp = pl.lit(None, pl.Float32), pl.lit(None, pl.Int64)
         if names.rating is not None and scale is not None:
-            rating = pl.col(names.rating).cast(pl.Float32)
-            on_scale = rating.is_in(pl.Series(scale.levels, dtype=pl.Float32).implode())
+            rating = level_of(pl.col(names.rating), scale)
             words = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
-            allow(path, rows, names.rating, on_scale, words, lines)
+            allow(path, rows, names.rating, rating.is_not_null(), words, lines)
         if names.timestamp is not None and time != "order" and time != "none":
             rows = in_seconds(path, rows, names.timestamp, lines, time)
             timestamp = pl.col(names.timestamp)
@@ -303,6 +304,14 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
             allow(path, rows, names.split, part, words, lines)
             table = table.with_columns(split=rows[names.split])
         yield table
+
+
+def level_of(ratings: pl.Expr, scale: RatingScale) -> pl.Expr:
+    """The level that each rating is, float32; null where it is none by more than float32 loses of a rating."""
+    step = ((ratings - scale.low) / scale.step).round().clip(0, len(scale.levels) - 1)
+    level = scale.low + scale.step * step
+    near = (ratings - level).abs() <= FLOAT32 * max(abs(scale.low), abs(scale.high))
+    return pl.when(near).then(level.cast(pl.Float32))
 
 
 def _users(path: Path, spec: Users, separator: str | None, people: _Ids) -> tuple[pl.Series, pl.DataFrame]:

@@ -128,6 +128,19 @@ def test_of_repeated_pairs_a_run_uses_what_is_said(times: str, kept: float) -> N
     assert used.filter(user="a")["rating"].to_list() == [kept]
 
 
+@pytest.mark.parametrize("fraction", [2, 3, 10])
+def test_ratings_that_were_float32_have_the_scale_that_a_run_reads(shop: Path, fraction: int) -> None:
+    ratings = (1 + np.arange(5 * fraction) / fraction).astype(np.float32)
+    rows = pl.DataFrame({"user": 0, "item": np.arange(5 * fraction), "rating": ratings})
+    rows.write_parquet("ratings.parquet")
+    begin("shop", Path("ratings.parquet"), None, USUAL)
+    dataset = params.load().datasets["shop"]
+    assert dataset.read["rating_scale"]["step"] == pytest.approx(1 / fraction)
+    with tables_of("shop", dataset) as (_, raw):
+        levels = pl.Series(raw.schema.scale.levels, dtype=pl.Float32)
+        assert raw.scan("interactions").collect()["rating"].equals(levels)
+
+
 def test_without_users_nothing_is_attacked() -> None:
     begin("shop", Path("ratings.csv"), None, USUAL)
     assert params.load().suites["shop"].attack is None
