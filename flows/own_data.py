@@ -17,13 +17,11 @@ from flows import entries
 from flows.execution import hold_project
 from tasks.config import params
 from tasks.config.fields import NAME
-from tasks.contracts import RatingScale
-from tasks.datasets.custom import level_of
 from tasks.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
 from tasks.external.reading import Column, Given, Names, iso_seconds
-from tasks.stages.data import tables_of
+from tasks.stages.data import TEST_SHARE, scale_of, tables_of, valid_share
 
 LICENCE = "Own data, for use in this company only."
 FIRST_ROWS = 10_000
@@ -77,10 +75,9 @@ def begin(
                 paths = " and ".join(map(str, among))
                 raise ConfigurationError(f"{paths}: no column {column!r}; correct --{role}-column")
         dataset, interactions, notes = _dataset(ratings, people, names, licence)
-        with tables_of(name, params.Dataset.model_validate(dataset)):
-            pass  # what a run would refuse is refused here
-        options = {"split": "random", "user_core": 1, "item_core": 1}
-        options |= {"split_seed": 2021, "test_share": 0.2, "valid_share": 0.05}
+        options = {"split": "random", "user_core": 1, "item_core": 1, "split_seed": 2021, "test_share": TEST_SHARE}
+        with tables_of(name, params.Dataset.model_validate(dataset)) as (_, raw):  # what a run refuses is refused here
+            options["valid_share"] = valid_share(ratings, raw.scan("interactions"))
         added = {
             "datasets": {name: dataset},
             "processed": {name: {"dataset": name, "protocol": "gerai", "options": options}},
@@ -126,7 +123,7 @@ def _dataset(ratings: Path, people: Path | None, names: Names, licence: str) -> 
 
 def _interactions(interactions: Given, path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
     columns = dict(interactions.taken.columns)
-    scale = _scale(interactions.rows["rating"]) if "rating" in columns else None
+    scale = scale_of(interactions.rows["rating"]) if "rating" in columns else None
     if "rating" in columns and scale is None:
         notes.append(f"{columns.pop('rating')}: no scale of ratings; every row counts the same")
     stamp = reading.role_column(path, "time", names, required=False)
@@ -159,17 +156,6 @@ def _time(values: pl.Series) -> str:
                 return unit
         return "none"
     return "none" if present.to_frame("time").select(iso_seconds(pl.col("time")))["time"].null_count() else "iso"
-
-
-def _scale(ratings: pl.Series) -> dict[str, float] | None:
-    """`low`, `high` and `step` of ratings that lie on a scale; None: they are all the same, or on none."""
-    levels = ratings.unique().sort()
-    if not 2 <= len(levels) <= 101:
-        return None
-    low, high, least = float(levels[0]), float(levels[-1]), float(levels.diff().drop_nulls().min())  # type: ignore[arg-type]
-    scale = RatingScale(low=low, high=high, step=(high - low) / round((high - low) / least))
-    on_scale = levels.to_frame("rating").select(level_of(pl.col("rating"), scale)).to_series()
-    return None if on_scale.has_nulls() else scale.model_dump()
 
 
 def _users(path: Path, names: Names, notes: list[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What data sets there are, in what state, and whether what the user placed is right: behind `dprec data`.
+"""What data sets there are, in what state, and whether what the user placed is right: `dprec data` and `dprec init`.
 
 No stage of the pipeline: nothing depends on what is written here, and it is removed again.
 """
@@ -13,15 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import polars as pl
 import yaml
 
 from tasks.config.messages import options
 from tasks.config.params import Dataset, load
 from tasks.config.tasks import resolve
+from tasks.contracts import SPLITS, RatingScale
 from tasks.datasets import FORMATS, SOURCES
+from tasks.datasets.custom import level_of
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
 from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.splits import within_users
+from tasks.hashing import Uniforms
 from tasks.quality.raw import raw_tables
 from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
@@ -29,6 +34,9 @@ from tasks.stages.common import CHECKPOINTS, RAW
 from tasks.stages.convert import shown_as_own
 from tasks.stages.download import places, source_of
 
+TEST_SHARE = 0.2
+VALID_SHARES = (0.05, 0.1, 0.25)
+"""Of what the test leaves; with the last a user with three items has one to test and one to validate."""
 State = Literal[
     "present", "generated", "placed", "in the mirror", "in the mirror, perhaps", "downloadable", "needs a form", "yours"
 ]
@@ -165,6 +173,32 @@ def tables_of(name: str, dataset: Dataset) -> Iterator[tuple[Path, RawTables]]:
         read = options(format_.ReadOptions, dataset.read, f"datasets.{name}.read")
         format_.convert(shown_as_own(raw, dataset), tables, read)
         yield raw, read_raw(tables)
+
+
+def scale_of(ratings: pl.Series) -> dict[str, float] | None:
+    """`low`, `high` and `step` of ratings that lie on a scale; None: they are all the same, or on none."""
+    levels = ratings.unique().sort()
+    if not 2 <= len(levels) <= 101:
+        return None
+    low, high, gap = float(levels[0]), float(levels[-1]), float(levels.diff().drop_nulls().min())  # type: ignore[arg-type]
+    scale = RatingScale(low=low, high=high, step=(high - low) / round((high - low) / gap))
+    on_scale = levels.to_frame("rating").select(level_of(pl.col("rating"), scale)).to_series()
+    return None if on_scale.has_nulls() else scale.model_dump()
+
+
+def valid_share(path: Path, interactions: pl.LazyFrame) -> float:
+    """The smallest share at which the user with most items, and so the validation part, has any to validate.
+
+    Raises:
+        DataError: there is none.
+    """
+    n = interactions.group_by("user").agg(pl.col("item").n_unique()).select(pl.max("item")).collect().item()
+    user, items, draws = np.zeros(n, np.int32), np.arange(n, dtype=np.int32), Uniforms.of(0, [0], range(n))
+    for share in VALID_SHARES:
+        parts = within_users(user, items, draws, test_share=TEST_SHARE, valid_share=share)
+        if len(np.unique(parts)) == len(SPLITS):
+            return share
+    raise DataError(f"{path}: no interaction is in the test part; take data whose users have more interactions")
 
 
 def _rows(raw: RawTables, prefix: str) -> Iterator[Finding]:

@@ -20,10 +20,12 @@ from flows.execution import AlreadyRunning
 from flows.own_data import begin
 from tasks.config import params
 from tasks.config.references import check
+from tasks.contracts import SPLITS
 from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain
 from tasks.datasets.fetch import Places
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.reading import Names
+from tasks.papers.gerai import protocol as gerai
 from tasks.papers.protocol import keep_latest
 from tasks.raw import read_raw
 from tasks.stages.data import tables_of
@@ -116,7 +118,8 @@ def test_files_without_a_header_are_read_by_position_by_the_first_run_too(shop: 
 @pytest.mark.parametrize(("times", "kept"), [("none", 5.0), ("seconds", 3.0)])
 def test_of_repeated_pairs_a_run_uses_what_is_said(times: str, kept: float) -> None:
     """The best rated is no row of the audit's table, which has the last of each; the scale has it all the same."""
-    rows = pl.DataFrame([("a", "x", 5, 1.3e9), ("a", "x", 3, 1.4e9), ("b", "x", 1, 1.3e9)], orient="row")
+    other = [("b", item, 1, 1.3e9) for item in "xyz"]
+    rows = pl.DataFrame([("a", "x", 5, 1.3e9), ("a", "x", 3, 1.4e9), *other], orient="row")
     rows = rows.select(user="column_0", item="column_1", rating="column_2", time="column_3")
     (rows.drop("time") if times == "none" else rows).write_csv("repeats.csv")
     _, taken = begin("repeats", Path("repeats.csv"), None, USUAL)
@@ -129,7 +132,7 @@ def test_of_repeated_pairs_a_run_uses_what_is_said(times: str, kept: float) -> N
 
 
 @pytest.mark.parametrize("fraction", [2, 3, 10])
-def test_ratings_that_were_float32_have_the_scale_that_a_run_reads(shop: Path, fraction: int) -> None:
+def test_ratings_that_were_float32_have_the_scale_that_a_run_reads(fraction: int) -> None:
     ratings = (1 + np.arange(5 * fraction) / fraction).astype(np.float32)
     rows = pl.DataFrame({"user": 0, "item": np.arange(5 * fraction), "rating": ratings})
     rows.write_parquet("ratings.parquet")
@@ -139,6 +142,22 @@ def test_ratings_that_were_float32_have_the_scale_that_a_run_reads(shop: Path, f
     with tables_of("shop", dataset) as (_, raw):
         levels = pl.Series(raw.schema.scale.levels, dtype=pl.Float32)
         assert raw.scan("interactions").collect()["rating"].equals(levels)
+
+
+@pytest.mark.parametrize(("n_items", "share"), [(20, 0.05), (8, 0.1), (3, 0.25), (2, None)])
+def test_users_with_few_items_validate_all_the_same(n_items: int, share: float | None) -> None:
+    pairs = [(user, item) for user in range(60) for item in range(n_items)] + [(0, 0)] * 9  # repeats count once
+    pl.DataFrame(pairs, ["user", "item"], orient="row").write_csv("few.csv")
+    if share is None:
+        with pytest.raises(DataError, match=r"^few\.csv: no interaction is in the test part; take data whose users"):
+            begin("few", Path("few.csv"), None, USUAL)
+        return
+    begin("few", Path("few.csv"), None, USUAL)
+    processed = params.load().processed["few"]
+    assert processed.options["valid_share"] == share
+    with tables_of("few", params.load().datasets["few"]) as (_, raw):
+        parts = gerai.prepare(raw, gerai.Options(**processed.options)).tables["interactions"]["split"]
+    assert set(parts) == set(SPLITS)
 
 
 def test_without_users_nothing_is_attacked() -> None:
