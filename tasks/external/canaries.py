@@ -48,24 +48,23 @@ def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: 
 
     Raises:
         DataError: the file is not readable, or has fewer than n_items + 1 such items.
-        ConfigurationError: there are canaries in `out` already.
+        ConfigurationError: `out` is there already.
     """
     table = text_table(train, names)
     rng = np.random.default_rng(secrets.randbits(128))
     planted = draw(train, table, count, n_items, fewest, rng)
     included = rng.random(count) < 0.5
-    path, coins, page = paths = [out / name for name in ("train-with-canaries.csv", "canaries.csv", "what-to-do.txt")]
-    if out.is_symlink() or any(map(os.path.lexists, paths)):
-        raise ConfigurationError(f"--out {out}: is a link, or holds canaries already; choose another folder")
-    folders.make(out)
-    with atomic_write(path) as new:
-        write_rows(new, [table.header, *table.rows, *planted.rows(included, rng)], table.separator)
-    text = (folders.TEMPLATES / page.name).read_text(encoding="utf-8")
-    with atomic_write(page) as new, folders.secret(new) as file:
-        file.write(text.format(count=count, table=path.name, coins=coins.name, n_items=n_items, least=fewest))
-    with atomic_write(coins) as new:
-        planted.write(new, included)
-    return paths
+    if os.path.lexists(out):
+        raise ConfigurationError(f"--out {out}: is there already; choose another folder")
+    path, coins, page = names_of_files = "train-with-canaries.csv", "canaries.csv", "what-to-do.txt"
+    text = (folders.TEMPLATES / page).read_text(encoding="utf-8")
+    with atomic_write(out) as new:
+        folders.make(new)
+        write_rows(new / path, [table.header, *table.rows, *planted.rows(included, rng)], table.separator)
+        planted.write(new / coins, included)
+        with folders.secret(new / page) as file:
+            file.write(text.format(count=count, table=path, coins=coins, n_items=n_items, least=fewest))
+    return [out / name for name in names_of_files]
 
 
 class Planting(NamedTuple):

@@ -1,8 +1,10 @@
 """Canaries of `dprec audit`: what is planted, and what guessing their coins may prove."""
 
+import errno
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import polars as pl
@@ -56,9 +58,8 @@ SEEDED = "tasks.external.canaries.secrets.randbits", lambda _: 5
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the training data and 40 canaries."""
-    monkeypatch.setattr(*SEEDED)
-    plant(ratings(tmp_path), 40, 3, 1, tmp_path, Names())
-    return tmp_path
+    plant(ratings(tmp_path), 40, 3, 1, tmp_path / "planted", Names())
+    return tmp_path / "planted"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_a_witness_that_is_a_canary_is_refused(planted: Path) -> None:
 
 
 def test_a_canary_that_is_out_leaves_no_row_and_its_witness_is_always_in(planted: Path) -> None:
-    before, after = (pl.read_csv(planted / name) for name in ("ratings.csv", "train-with-canaries.csv"))
+    before, after = (pl.read_csv(planted / name) for name in ("../ratings.csv", "train-with-canaries.csv"))
     assert after.columns == HEADER.split(",")
     assert after[: len(before)].equals(before)
     coins = pl.read_csv(planted / "canaries.csv")
@@ -112,13 +113,13 @@ def test_a_canary_that_is_out_leaves_no_row_and_its_witness_is_always_in(planted
 def test_items_are_the_rarest_that_are_common_enough(tmp_path: Path) -> None:
     table = ratings(tmp_path)
     counts = pl.read_csv(table)["movieId"].value_counts()
-    plant(table, 10, 3, 4, tmp_path, Names())
-    items = pl.read_csv(tmp_path / "canaries.csv")["item"]
+    plant(table, 10, 3, 4, tmp_path / "out", Names())
+    items = pl.read_csv(tmp_path / "out/canaries.csv")["item"]
     chosen = counts.filter(pl.col("movieId").is_in(items.implode()))["count"]
     assert chosen.min() == 4
     assert items.n_unique() == 10
     with pytest.raises(DataError, match="0 items have 1000 interactions or more; 4 are needed"):
-        plant(table, 10, 3, 1_000, tmp_path, Names())
+        plant(table, 10, 3, 1_000, tmp_path / "no", Names())
 
 
 def test_coins_differ_from_time_to_time(tmp_path: Path) -> None:
@@ -128,9 +129,20 @@ def test_coins_differ_from_time_to_time(tmp_path: Path) -> None:
         plant(table, 40, 3, 1, out, Names())
         texts.append((out / "canaries.csv").read_text())
     assert texts[0] != texts[1]
-    with pytest.raises(ConfigurationError, match="holds canaries already"):
+    with pytest.raises(ConfigurationError, match="second: is there already; choose another folder"):
         plant(table, 40, 3, 1, out, Names())
     assert (out / "canaries.csv").read_text() == texts[1]
+
+
+def test_canaries_are_written_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(canaries.Planting, "write", full)
+    table = ratings(tmp_path)
+    with pytest.raises(OSError, match="No space left on device"):
+        plant(table, 10, 3, 1, tmp_path / "out", Names())
+    assert list(tmp_path.iterdir()) == [table]
 
 
 @pytest.mark.parametrize("order", ["drawn", "in first", "out first"])
@@ -203,7 +215,7 @@ def test_training_data_that_the_canaries_are_not_in_are_refused(planted: Path) -
     lists = item_knn(planted / "train-with-canaries.csv", planted / "l.csv", 0)
     coins = planted / "canaries.csv"
     with pytest.raises(DataError, match=r"canaries.csv:\d+: .* has no row in .*ratings.csv"):
-        run(AuditRequest(planted / "ratings.csv", lists, canaries=coins), quiet)
+        run(AuditRequest(planted.parent / "ratings.csv", lists, canaries=coins), quiet)
     table = pl.read_csv(lists)
     witnesses = pl.read_csv(coins)["witness"]
     asked = AuditRequest(planted / "train-with-canaries.csv", lists, canaries=coins)
