@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +80,8 @@ class Form:
     """Of its columns, in their order; of JSON lines, those of the first `RECORDS`."""
     separator: str = ""
     """Between the fields of text."""
-    headed: bool = False
-    """Whether the first line of text names the columns."""
+    header: Sequence[str] = ()
+    """What the first line of text says of the columns: their names, and in RecBole's files their types, too."""
 
 
 def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -> Form:
@@ -129,7 +129,7 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
             "text", list(ORDER[: len(fields)]) if likely and len(fields) <= len(ORDER) else positions, separator
         )
     atomic = [ATOMIC.fullmatch(field) for field in fields]
-    return Form("text", [match[1] for match in atomic if match] if all(atomic) else fields, separator, headed=True)
+    return Form("text", [match[1] for match in atomic if match] if all(atomic) else fields, separator, fields)
 
 
 def _keys(path: Path, lines: list[str]) -> list[str]:
@@ -197,7 +197,7 @@ def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) ->
             allow(path, rows, name, clean, "an id without blanks around it or control characters", lines)
         yield lines, rows
     if empty:
-        raise DataError(f"{path}: has {'a header and nothing else' if shape.headed else 'no rows'}")
+        raise DataError(f"{path}: has {'a header and nothing else' if shape.header else 'no rows'}")
 
 
 def read_table(
@@ -257,7 +257,7 @@ def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[Nu
     for line, lines in blocks(path):
         if line == 1:
             lines = lines.removeprefix(_MARK)
-            if shape.headed:
+            if shape.header:
                 line, (_, _, lines) = 2, lines.partition(b"\n")
         start, lines, waiting = (start if waiting else line), waiting + lines, b""
         if lines.count(b'"') % 2:  # a quoted field goes on in the next block

@@ -7,7 +7,6 @@ that is missing or ambiguous, an empty id, a number that is none or infinite, a 
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -186,7 +185,7 @@ def vectors(path: Path, role: str, names: Names) -> Given:
 class TextTable(NamedTuple):
     """A CSV file of interactions as it is, to write it again with other rows; `columns`: role -> its column."""
 
-    header: list[str]
+    header: Sequence[str]
     rows: list[list[str]]
     separator: str
     columns: Mapping[Role, int]
@@ -196,13 +195,11 @@ def text_table(path: Path, names: Names) -> TextTable:
     """Read a CSV file of interactions as text, as strictly as `interactions` does."""
     columns = interactions(path, "train", names).taken.columns
     shape = form(path, wanted=columns.values())
-    if shape.kind != "text" or not shape.headed or len(shape.separator) > 1 or path.suffix in (".gz", ".zip"):
+    if shape.kind != "text" or not shape.header or len(shape.separator) > 1:
         raise DataError(f"{path}: canaries are added to CSV with a header; save the table as such")
-    header, between = shape.names, shape.separator
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = [row for row in list(csv.reader(file, delimiter=between))[1:] if row]
-    index = {role: header.index(name) for role in ROLES if (name := columns.get(role)) is not None}
-    return TextTable(header, rows, between, index)
+    _, rows = read_table(path, None, dict.fromkeys(shape.names, Column("text", may_be_empty=True)))
+    index = {role: shape.names.index(name) for role in ROLES if (name := columns.get(role)) is not None}
+    return TextTable(shape.header, list(map(list, rows.fill_null("").iter_rows())), shape.separator, index)
 
 
 def _read(
@@ -232,7 +229,7 @@ def _read(
     if unique:
         require_unique(path, rows, list(unique), lines)
     shape = form(path, wanted=columns)
-    notes = ["no header"] if shape.kind == "text" and not shape.headed else []
+    notes = ["no header"] if shape.kind == "text" and not shape.header else []
     return _given(rows, what, path, recognised, notes)
 
 
@@ -259,7 +256,7 @@ def columns_of(path: Path, wanted: Iterable[str] = ()) -> list[str]:
     """The names of a table's columns; by position if a wanted one is, where the first line has no usual name."""
     shape = form(path)
     usual = not any(map(_is_value, shape.names)) and any(_usual(shape.names, role) for role in USUAL)
-    return shape.names if shape.headed and usual else form(path, wanted=wanted).names
+    return shape.names if shape.header and usual else form(path, wanted=wanted).names
 
 
 def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
@@ -274,7 +271,7 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
         raise DataError(f"{path}:1: {' and '.join(map(repr, usual))} may both be the {role}; say --{role}-column NAME")
     if not usual and required:
         which = f"no column {named!r} and none" if named is not None else "no column"
-        if_data = f", or, if that line is data, {BY_POSITION}" if form(path).headed else ""
+        if_data = f", or, if that line is data, {BY_POSITION}" if form(path).header else ""
         raise DataError(
             f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME{if_data}"
         )

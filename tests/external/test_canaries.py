@@ -1,6 +1,7 @@
 """Canaries of `dprec audit`: what is planted, and what guessing their coins may prove."""
 
 import errno
+import gzip
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -57,7 +58,8 @@ SEEDED = "tasks.external.canaries.secrets.randbits", lambda _: 5
 
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the training data and 40 canaries."""
+    """A folder with 40 canaries, next to the training data."""
+    monkeypatch.setattr(*SEEDED)
     plant(ratings(tmp_path), 40, 3, 1, tmp_path / "planted", Names())
     return tmp_path / "planted"
 
@@ -143,6 +145,19 @@ def test_canaries_are_written_all_or_none(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="No space left on device"):
         plant(table, 10, 3, 1, tmp_path / "out", Names())
     assert list(tmp_path.iterdir()) == [table]
+
+
+def test_all_else_in_the_training_data_is_written_as_it_was(tmp_path: Path) -> None:
+    """Types of RecBole's columns, long fields and what is between quotes; of a packed table, too."""
+    names, text = ["user_id:token", "item_id:token", "text:token_seq"], 'a,\n "b"' + 200_000 * "c"
+    rows = [[str(user), str(item), text if user == item else ""] for user in range(1, 30) for item in range(9)]
+    table = tmp_path / "ratings.inter"
+    canaries.write_rows(table, [names, *rows], "\t")
+    plain = table.read_bytes()
+    for number, packed in enumerate((plain, gzip.compress(plain))):
+        table.write_bytes(packed)
+        path, *_ = plant(table, 10, 3, 1, tmp_path / f"{number}", Names())
+        assert path.read_bytes().startswith(plain)
 
 
 @pytest.mark.parametrize("order", ["drawn", "in first", "out first"])
