@@ -12,8 +12,8 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -43,8 +43,8 @@ RATINGS, TIMES = 1000.0, 1e6
 """Numbers without a header are taken for ratings up to there, and for times from there on."""
 POSITION = re.compile(r"column_[1-9][0-9]*")
 """The names of the columns of text without a header, from column_1 on."""
-RECORDS = 100
-"""Of JSON lines: a field that the first ones lack may be in others."""
+FIRST_LINES = 100
+"""After the one that names the columns: where a row ends that begins with quoted text."""
 JSON = re.compile(r"\s*(\[\s*)?(\{|$)")
 """How a record begins, or a list of them."""
 ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
@@ -77,7 +77,7 @@ class Form:
 
     kind: Literal["text", "json", "parquet"]
     names: list[str]
-    """Of its columns, in their order; of JSON lines, those of the first `RECORDS`."""
+    """Of its columns, in their order."""
     separator: str = ""
     """Between the fields of text."""
     header: Sequence[str] = ()
@@ -107,7 +107,7 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
             raise not_parquet(path, error) from None
     line, after = _first_lines(path)
     if JSON.match(line):
-        return Form("json", _keys(path, [line, *after]))
+        return Form("json", _keys(path, path.stat().st_mtime_ns))
     separator = separator or _separator(line, after)
     short = separator.strip(" ") if separator != " " else separator
     if line.count('"') % 2:
@@ -132,11 +132,18 @@ def form(path: Path, separator: str | None = None, wanted: Iterable[str] = ()) -
     return Form("text", [match[1] for match in atomic if match] if all(atomic) else fields, separator, fields)
 
 
-def _keys(path: Path, lines: list[str]) -> list[str]:
+@lru_cache
+def _keys(path: Path, _: int) -> list[str]:
+    """The fields of all records, found once as long as the file is what it was at the time `_`."""
     names: dict[str, None] = {}
-    for line in lines:
-        with suppress(ValueError, RecursionError, AttributeError):  # a line at fault is named when it is read
-            names |= dict.fromkeys(json.loads(line).keys())
+    for _, lines in blocks(path):
+        for line in lines.removeprefix(_MARK).decode(errors="replace").split("\n"):
+            try:
+                keys = json.loads(line).keys()
+            except (ValueError, RecursionError, AttributeError):  # a line at fault is named when it is read
+                continue
+            if not keys <= names.keys():
+                names |= dict.fromkeys(keys)
     if not names:
         raise DataError(f"{path}:1: is no JSON object; write one record a line, without a list around them")
     return list(names)
@@ -153,9 +160,9 @@ def _separator(line: str, after: list[str]) -> str:
 
 
 def _first_lines(path: Path) -> tuple[str, list[str]]:
-    """The first line, and what can be read of those after it, of `RECORDS` in all."""
+    """The first line, and what can be read of `FIRST_LINES` after it."""
     with opened(path) as file:
-        raw, *after = [file.readline(LONGEST_LINE) for _ in range(RECORDS)]
+        raw, *after = [file.readline(LONGEST_LINE) for _ in range(1 + FIRST_LINES)]
     if not raw.strip():
         raise DataError(f"{path}{':1' if raw else ''}: is empty; the first line must name the columns")
     if raw.startswith((b"PAR1\x15", b"PK\x05\x06")):  # packed Parquet, an empty archive

@@ -221,6 +221,8 @@ def test_damaged_archives_are_refused(path: Path) -> None:
     refused(path, "table.csv:2: n is 'many', not an integer")
     path.write_text(record + "\n" + record)
     refused(path, "table.csv:2: is no whole JSON object")
+    path.write_text('{"user": 7}\n' * 200 + record)
+    refused(path, "table.csv:1: n is missing")  # which only the last has
     path.write_text(record.replace('"w"', '{"a": 1}, "other": 1') + record.replace('"w"', '"w", "other": [1]'))
     assert [row[0] for row in read(path)] == ["7", "7"]  # what is not wanted may hold anything
 
