@@ -151,8 +151,9 @@ def _time(values: pl.Series) -> str:
     present = values.drop_nulls()
     numbers = present.cast(pl.Float64, strict=False)
     if numbers.null_count() == 0:
+        numbers = numbers.filter(numbers != 0)  # which stands for a time that is not known
         for unit, (first, last) in (("seconds", SECONDS), ("milliseconds", MILLISECONDS)):
-            if len(present) and numbers.is_between(first, last).all():
+            if len(numbers) and numbers.is_between(first, last).all():
                 return unit
         return "none"
     return "none" if present.to_frame("time").select(iso_seconds(pl.col("time")))["time"].null_count() else "iso"
