@@ -21,7 +21,7 @@ from tasks.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
 from tasks.external.reading import Column, Given, Names, iso_seconds
-from tasks.stages.data import TEST_SHARE, scale_of, tables_of, valid_share
+from tasks.stages.data import scale_of, tables_of
 
 LICENCE = "Own data, for use in this company only."
 FIRST_ROWS = 10_000
@@ -75,9 +75,14 @@ def begin(
                 paths = " and ".join(map(str, among))
                 raise ConfigurationError(f"{paths}: no column {column!r}; correct --{role}-column")
         dataset, interactions, notes = _dataset(ratings, people, names, licence)
-        options = {"split": "random", "user_core": 1, "item_core": 1, "split_seed": 2021, "test_share": TEST_SHARE}
-        with tables_of(name, params.Dataset.model_validate(dataset)) as (_, raw):  # what a run refuses is refused here
-            options["valid_share"] = valid_share(ratings, raw.scan("interactions"))
+        with tables_of(name, params.Dataset.model_validate(dataset)):
+            pass  # what a run would refuse of these files is refused here
+        options = {"split": "random", "user_core": 1, "item_core": 1}
+        options |= {
+            "split_seed": 2021,
+            "test_share": 0.2,
+            "valid_share": 0.1,
+        }  # whatever the data, which a choice would tell of
         added = {
             "datasets": {name: dataset},
             "processed": {name: {"dataset": name, "protocol": "gerai", "options": options}},

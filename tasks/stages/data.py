@@ -13,20 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 import polars as pl
 import yaml
 
 from tasks.config.messages import options
 from tasks.config.params import Dataset, load
 from tasks.config.tasks import resolve
-from tasks.contracts import SPLITS, RatingScale
+from tasks.contracts import RatingScale
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.custom import level_of
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
 from tasks.errors import ConfigurationError, DataError
-from tasks.evaluation.splits import within_users
-from tasks.hashing import Uniforms
 from tasks.quality.raw import raw_tables
 from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
@@ -34,9 +31,6 @@ from tasks.stages.common import CHECKPOINTS, RAW
 from tasks.stages.convert import shown_as_own
 from tasks.stages.download import places, source_of
 
-TEST_SHARE = 0.2
-VALID_SHARES = (0.05, 0.1, 0.25)
-"""Of what the test leaves; with the last a user with three items has one to test and one to validate."""
 State = Literal[
     "present", "generated", "placed", "in the mirror", "in the mirror, perhaps", "downloadable", "needs a form", "yours"
 ]
@@ -184,21 +178,6 @@ def scale_of(ratings: pl.Series) -> dict[str, float] | None:
     scale = RatingScale(low=low, high=high, step=(high - low) / round((high - low) / gap))
     on_scale = levels.to_frame("rating").select(level_of(pl.col("rating"), scale)).to_series()
     return None if on_scale.has_nulls() else scale.model_dump()
-
-
-def valid_share(path: Path, interactions: pl.LazyFrame) -> float:
-    """The smallest share at which the user with most items, and so the validation part, has any to validate.
-
-    Raises:
-        DataError: there is none.
-    """
-    n = interactions.group_by("user").agg(pl.col("item").n_unique()).select(pl.max("item")).collect().item()
-    user, items, draws = np.zeros(n, np.int32), np.arange(n, dtype=np.int32), Uniforms.of(0, [0], range(n))
-    for share in VALID_SHARES:
-        parts = within_users(user, items, draws, test_share=TEST_SHARE, valid_share=share)
-        if len(np.unique(parts)) == len(SPLITS):
-            return share
-    raise DataError(f"{path}: no interaction is in the test part; take data whose users have more interactions")
 
 
 def _rows(raw: RawTables, prefix: str) -> Iterator[Finding]:
