@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.stopping import end_on_signal
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -12,7 +12,7 @@ import typer
 from flows import audit, data, groups, release, settings
 from flows.groups import AUDIT, MAINTENANCE, OWN, RELEASE, REPRODUCE
 from flows.stopping import as_usual, end_on_signal
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.stages.common import private
 from tasks.stages.last_words import one_line
 

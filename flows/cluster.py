@@ -28,7 +28,7 @@ from flows.execution import Processes, StageFailed, say
 from flows.store import Store, line_of, work_on
 from flows.units import Unit, list_units, units_of
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.stages import runs
 from tasks.stages.common import CHECKPOINTS
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 
 STATES = {
     "present": "obtained",

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from flows.server import CREDENTIAL, serve, server
 from tasks.config.params import Suite, load
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.external.folders import secret
 from tasks.stages.data import are_obtainable
 from tasks.stages.parent import RUN

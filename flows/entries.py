@@ -21,12 +21,12 @@ from typing import Any
 import yaml
 
 from flows.execution import say
-from tasks import device
 from tasks.config import params
 from tasks.config.fields import NAME
 from tasks.config.references import check
-from tasks.disk import rename
-from tasks.errors import ConfigurationError
+from tasks.core import device
+from tasks.core.disk import rename
+from tasks.core.errors import ConfigurationError
 from tasks.stages import dvc_files
 from tasks.stages.common import atomic_write, remove
 
@@ -143,7 +143,7 @@ def require_device() -> None:
     """Refuse a device that is not there before a run has come to the stage that would use it.
 
     Raises:
-        ConfigurationError: see `tasks.device.parse`.
+        ConfigurationError: see `tasks.core.device.parse`.
     """
     if device.VARIABLE in os.environ:
         device.parse(os.environ[device.VARIABLE])

@@ -23,7 +23,7 @@ import psutil
 
 from flows import warm
 from flows.server import CREDENTIAL
-from tasks.errors import DprecError
+from tasks.core.errors import DprecError
 from tasks.stages.common import DATA
 from tasks.stages.parent import RUN, end_with
 

@@ -17,7 +17,7 @@ from flows import entries
 from flows.execution import hold_project
 from tasks.config import params
 from tasks.config.fields import NAME
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
 from tasks.external.reading import Column, Given, Names, iso_seconds

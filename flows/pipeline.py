@@ -36,7 +36,7 @@ from flows.plan import Plan, Step, current_project
 from flows.server import link
 from flows.units import Unit, Units
 from tasks.config import params
-from tasks.errors import ConfigurationError, DprecError
+from tasks.core.errors import ConfigurationError, DprecError
 from tasks.stages.common import REPORTS, private
 from tasks.stages.parent import end_with_run
 

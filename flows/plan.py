@@ -15,7 +15,7 @@ import networkx
 from flows.dvc import Project, errors, name_of, open_project, parameters
 from flows.execution import Processes, say
 from tasks.config import params, references
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.stages import dvc_files
 
 CODE = "code"

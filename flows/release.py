@@ -15,7 +15,7 @@ import typer
 from flows.audit import ItemColumn, UserColumn, names_of
 from flows.groups import WithDefault
 from flows.stopping import end_on_signal
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from tasks.release.building import Built
@@ -57,7 +57,7 @@ def make(
     item_column: ItemColumn = None,
 ) -> None:
     """Make a private release: the default command."""
-    from tasks.disk import require_writable
+    from tasks.core.disk import require_writable
     from tasks.external import coding
     from tasks.release.building import Wanted, build
     from tasks.release.sums import rows_of
@@ -108,7 +108,7 @@ def recommend(
     """Write lists for users' own rows: own items are left out, ids are those of the table."""
     import polars as pl
 
-    from tasks.disk import atomic_write
+    from tasks.core.disk import atomic_write
     from tasks.external import coding
     from tasks.release import files
     from tasks.release.serving import table
@@ -137,7 +137,7 @@ def _require_new(out: Path) -> None:
 
 
 def _write(built: Built, items: list[str], out: Path) -> None:
-    from tasks.disk import rename
+    from tasks.core.disk import rename
     from tasks.pages import exports as page
     from tasks.release import files
 

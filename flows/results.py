@@ -16,7 +16,7 @@ from rich.table import Column
 from flows import settings
 from flows.tables import make_table, print_table
 from tasks.config.params import Params, load
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.pages import exports, page
 from tasks.results import composition
 from tasks.results.budgets import budgets

@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 from rich.console import Console
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.stages.common import REPORTS
 from tasks.stages.parent import end_with
 

@@ -19,7 +19,7 @@ from flows.dvc import Project, name_of, open_project
 from tasks.config import messages
 from tasks.config.messages import first_error
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DataError, DprecError
+from tasks.core.errors import ConfigurationError, DataError, DprecError
 from tasks.stages import code
 from tasks.stages.common import read_json
 

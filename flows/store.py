@@ -30,8 +30,8 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from flows.execution import say
-from tasks.disk import rename
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.disk import rename
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.stages import runs
 from tasks.stages.common import atomic_write, file_digest
 from tasks.stages.parent import end_with

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.fingerprints import Source
+from tasks.core.fingerprints import Source
 
 FILES = {
     "__init__.py": "", "a.py": "X = Y = 1", "twin.py": "X = Y = 1", "b.py": "X = Y = 2",

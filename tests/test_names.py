@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tasks.config.params import load
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.stages import code, dvc_files
 from tests import parameters
 

@@ -16,9 +16,9 @@ from tasks.config.audited import LINES
 from tasks.config.fields import NETWORKS as MECHANISMS
 from tasks.config.params import load
 from tasks.config.references import check, check_references, unaccounted_anchors
+from tasks.core.errors import ConfigurationError
 from tasks.datasets.foursquare_twitter_text import SOURCE as TEXTS
 from tasks.datasets.weibo import SOURCE as NETWORKS
-from tasks.errors import ConfigurationError
 from tasks.papers import PROTOCOLS
 from tests import parameters
 from tests.mistakes import DEMO, MISTAKES, ORIGINAL, TWITTER, WEIBO, Change, Mistake, put

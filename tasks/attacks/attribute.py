@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tasks.attacks import ATTACKERS
 from tasks.attacks.targets import FEWEST_LABELLED
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.metrics import micro_f1
 
 Profiles = NDArray[np.float32]

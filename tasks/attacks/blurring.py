@@ -16,7 +16,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 
 from tasks.attacks.attribute import FOLDS, Profiles
 from tasks.attacks.targets import FEWEST_LABELLED
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 
 INVERSE_PENALTIES = (0.001, 0.01, 0.1, 1.0)
 """What the attacker chooses scikit-learn's C from."""

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.attacks.targets import shuffled_groups
-from tasks.errors import ConfigurationError, DataError
-from tasks.training_data import TrainingData
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.training_data import TrainingData
 
 
 @runtime_checkable

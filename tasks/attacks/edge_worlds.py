@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.attacks import edges
-from tasks.sequences import Sequences
+from tasks.core.sequences import Sequences
 
 SHORTEST = 4
 """Events of a sequence that has two interior ones to swap."""

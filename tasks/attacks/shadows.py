@@ -25,11 +25,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.attacks.membership import scored, shadow_attacks
+from tasks.core.hashing import Uniforms
 from tasks.evaluation.detection import RATES, flag
 from tasks.evaluation.ranking import Seen
 from tasks.evaluation.splits import random_ranks
 from tasks.evaluation.statistics import clopper_pearson
-from tasks.hashing import Uniforms
 from tasks.privacy.audits import one_run
 
 Ints = NDArray[np.int64]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 
 FEWEST_LABELLED = 10
 """Users that an attacker must at least know the labels of."""

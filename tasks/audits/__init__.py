@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from tasks.device import hold
+from tasks.core.device import hold
 
 if TYPE_CHECKING:
     import numpy as np

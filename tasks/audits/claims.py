@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tasks.audits import Samples, sessions
 from tasks.audits.releases import FEATURES
 from tasks.audits.worlds import worlds
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.dpmf import (
     DPMF,
     DPNE,
@@ -27,7 +28,6 @@ from tasks.models.ranking.dpmf import (
 )
 from tasks.models.ranking.factors import FactorModel, cells
 from tasks.privacy.mechanisms import as_released, edges, piecewise
-from tasks.training_data import TrainingData
 
 FIRST, SECOND = (10, 10), (9, 11)
 """Users and items of two blocks."""

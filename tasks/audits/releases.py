@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tasks.audits import Samples
 from tasks.audits.worlds import worlds
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import edges, multidimensional, piecewise, posts, unary
 from tasks.privacy.terms import Mechanism, Unit

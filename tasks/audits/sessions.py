@@ -19,12 +19,12 @@ from torch import Tensor
 
 from tasks.audits import Samples
 from tasks.audits.worlds import worlds
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, Kind
 from tasks.models.sessions.edgerand import EdgeRand, EdgeRandConfig
 from tasks.models.sessions.gated import Queries
 from tasks.models.sessions.released import Released, ReleasedConfig
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 CERTAIN = 1e6
 """What noise that two parts share adds to a statistic: it then shows the world for certain."""

@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.audits import Samples
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.models.ranking.factorisation import MF, SVD, FactorisationConfig
 from tasks.models.sessions.dpsasrec import DPSASRec, DPSASRecConfig
@@ -36,8 +38,6 @@ from tasks.models.vae.userwise import UserModel
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms import ghost
 from tasks.privacy.mechanisms.user_sgd import Rigorous
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 DELTA = 0.1
 """So large that events of probabilities which few runs can estimate decide: what tests use. A line of a ledger is

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.audits import Samples
+from tasks.core.training_data import TrainingData
 from tasks.models.base import Received
 from tasks.models.social.factorisation import SocialFactorisation
 from tasks.models.social.privsr import DPMF, DPMFConfig, PrivSR, PrivSRConfig
 from tasks.models.social.rating_means import PrivateRatingMeans, PrivateRatingMeansConfig
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Observer
-from tasks.training_data import TrainingData
 
 SCALE = (1.0, 5.0)
 RATERS = 4

@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 
 from tasks.audits import Samples
 from tasks.audits.worlds import worlds
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.dpals import DPALS, Adds, DPALSConfig, Floats, distinct_cells
 from tasks.models.ranking.gram import GaussianPopularity, GramConfig, GramEASE, GramSVD
 from tasks.release import rule
 from tasks.release import sums as sums_over_users
-from tasks.training_data import TrainingData
 
 DELTA, CONTRIBUTION, ABOVE = 0.1, 4.0, 4
 """ABOVE: times as many items has the user as count, so that every release moves by its bound, but for the Gramian."""

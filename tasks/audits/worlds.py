@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.training_data import TrainingData
+from tasks.core.training_data import TrainingData
 
 
 def worlds(

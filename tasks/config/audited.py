@@ -41,7 +41,7 @@ def unexplained(lines: Iterable[LedgerEntry], config: Mapping[str, Any], audits:
 
 def released_lines(release: Perturbed) -> list[LedgerEntry]:
     """Lines that perturbed data have at setting `base` where there are attributes, friendships and texts."""
-    from tasks.contracts import Feature
+    from tasks.core.contracts import Feature
 
     return LINES[release.mechanism](release, [Feature(name="number", kind="numeric")])
 

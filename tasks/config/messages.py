@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from tasks.config.problems import Problem as Problem
 from tasks.config.problems import first_error as first_error
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 
 PARAMS_FILE = Path("params.yaml")
 _Options = TypeVar("_Options", bound=BaseModel)

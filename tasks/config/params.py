@@ -19,8 +19,8 @@ from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedF
 from tasks.config.messages import PARAMS_FILE as PARAMS_FILE
 from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.tasks import ATTACKS, TASKS, Attack, AttackKind
+from tasks.core.errors import ConfigurationError
 from tasks.datasets import FORMATS, SOURCES
-from tasks.errors import ConfigurationError
 from tasks.evaluation.run_numbers import APART
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS

@@ -29,8 +29,8 @@ from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, locate, own_file
 from tasks.config.planned import has_budget, is_private
 from tasks.config.tasks import TASKS, resolve
+from tasks.core.errors import ConfigurationError
 from tasks.datasets import FORMATS, SOURCES
-from tasks.errors import ConfigurationError
 from tasks.models import MODELS, model_class
 from tasks.papers import PAPERS, PROTOCOLS
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
+from tasks.core.errors import DataError
+from tasks.core.raw import write_raw
 from tasks.datasets.files import Column, TextTable
-from tasks.errors import DataError
-from tasks.raw import write_raw
 
 LICENCE = "DP-CroSUE's page names no licence: for research."
 CITED = (

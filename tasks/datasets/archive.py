@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 
 MAX_BYTES = 1 << 30
 """Limit on the unpacked size of an archive in bytes, all members together."""

@@ -17,12 +17,12 @@ from typing import Literal
 import polars as pl
 from pydantic import Field, model_validator
 
-from tasks.contracts import SPLITS, Feature, RatingScale
+from tasks.core.contracts import SPLITS, Feature, RatingScale
+from tasks.core.errors import DataError
+from tasks.core.raw import raw_writer, write_raw
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.tables import LONGER_SEPARATORS, SUFFIXES, UNCLEAN, Column, batches, in_seconds, read_table
 from tasks.datasets.text import allow, require_unique
-from tasks.errors import DataError
-from tasks.raw import raw_writer, write_raw
 
 TABLES = ("interactions", "users", "social")
 MOST_LEVELS = 100_000

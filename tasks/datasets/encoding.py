@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.contracts import Feature
-from tasks.errors import DamagedError, DataError
+from tasks.core.contracts import Feature
+from tasks.core.errors import DamagedError, DataError
 
 MOST_ROWS = 5  # rows named in an error
 UNKNOWN = -1

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.core.disk import rename
+from tasks.core.errors import ByHandError, DataError
 from tasks.datasets.transfer import PATIENT, RetryPolicy, Transfer, UnreachedError
-from tasks.disk import rename
-from tasks.errors import ByHandError, DataError
 
 PLAIN = re.compile(r"(?!//)[^@?#:=\\]*")
 """What DPREC_MIRROR says if it can be nothing but a path, and may be shown."""

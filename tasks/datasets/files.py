@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
+from tasks.core.errors import DataError
 from tasks.datasets import allowed
 from tasks.datasets.text import (
     LATIN_1_OR_UTF_8,
@@ -31,7 +32,6 @@ from tasks.datasets.text import (
     require_header,
     require_unique,
 )
-from tasks.errors import DataError
 
 Kind = type[pl.DataType] | pl.DataType
 INTEGERS: dict[Kind, int] = {pl.Int8: 2**7 - 1, pl.Int32: 2**31 - 1, pl.Int64: 2**63 - 1}

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
+from tasks.core.raw import write_raw
 from tasks.datasets.accounts import BLMNE, GENDER, LICENCE, SIMHASH, occupation, occupation_feature
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
-from tasks.raw import write_raw
 
 PAGE = "https://github.com/RingBDStack/DP-CroSUE"
 FILES = form_files(

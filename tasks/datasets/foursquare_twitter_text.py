@@ -34,13 +34,13 @@ from pathlib import Path
 
 import polars as pl
 
+from tasks.core.errors import DataError
+from tasks.core.raw import write_raw
 from tasks.datasets import allowed
 from tasks.datasets.accounts import BLMNE, GENDER, LICENCE, NAMED, labels_table, read_labels, replace_ids, write_network
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, TextTable, check
 from tasks.datasets.text import LATIN_1_OR_UTF_8, content, require_unique
-from tasks.errors import DataError
-from tasks.raw import write_raw
 
 PAGE = "https://github.com/RingBDStack/DP-CroSUE"
 OCCUPATIONS = 18

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import polars as pl
 
+from tasks.core.raw import write_raw
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, TextTable
-from tasks.raw import write_raw
 
 PAGE = "https://github.com/ColaLL/IONE"
 NETWORKS = ("foursquare", "twitter")

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import polars as pl
 
-from tasks.contracts import Feature, RatingScale
+from tasks.core.contracts import Feature, RatingScale
+from tasks.core.errors import DataError
+from tasks.core.raw import raw_writer, write_raw
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, RemoteFile, Source, local_file
 from tasks.datasets.files import SECONDS, Column, Listed, TextTable
 from tasks.datasets.text import LATIN_1_OR_UTF_8, blocks, content, line_count
-from tasks.errors import DataError
-from tasks.raw import raw_writer, write_raw
 
 CONDITIONS = (
     "For research only: no commercial use {}; publications must "

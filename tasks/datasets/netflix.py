@@ -13,13 +13,13 @@ from typing import Literal
 
 import polars as pl
 
-from tasks.contracts import RatingScale
+from tasks.core.contracts import RatingScale
+from tasks.core.errors import DamagedError, DataError
+from tasks.core.raw import INTERACTIONS, raw_writer, write_raw
 from tasks.datasets import allowed
 from tasks.datasets.fetch import NoOptions, Options, Places, Source, by_option, copy_files, form_files
 from tasks.datasets.files import Column, TextTable, check
 from tasks.datasets.text import LATIN_1_OR_UTF_8, YEAR_2100, allow, blocks, content, n_lines, require_unique
-from tasks.errors import DamagedError, DataError
-from tasks.raw import INTERACTIONS, raw_writer, write_raw
 
 PAGE = "https://www.kaggle.com/datasets/netflix-inc/netflix-prize-data"
 COMBINED = form_files("netflix", PAGE, "{}, unpacked", {f"combined_data_{n}.txt": None for n in range(1, 5)})
@@ -146,7 +146,7 @@ def counts(files: list[Path]) -> tuple[int, int]:
 
 
 def convert(folder: Path, destination: Path, _: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`): interactions, and items with `year` and `title`.
+    """Write the raw tables (`tasks.core.raw.RAW_COLUMNS`): interactions, and items with `year` and `title`.
 
     A rating's time is the day at 00:00 UTC. The ratings are combined_data_*.txt or training_set/mv_*.txt; they are read
     in blocks, so memory does not grow with them.

@@ -21,9 +21,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.core.errors import DataError
 from tasks.datasets import files
 from tasks.datasets.text import BLOCK, LONGEST_LINE, YEAR_2100, allow, blocks, n_lines, opened
-from tasks.errors import DataError
 
 PARQUET = ".parquet"
 SUFFIXES = (

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.errors import DamagedError, DataError
+from tasks.core.errors import DamagedError, DataError
 
 LATIN_1_OR_UTF_8 = "latin-1-or-utf-8"
 """Encoding of a file that some hands on re-encoded: one of the two, never both."""

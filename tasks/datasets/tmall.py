@@ -12,12 +12,12 @@ from typing import Literal
 import polars as pl
 import pyarrow as pa
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
+from tasks.core.raw import raw_writer, write_raw
 from tasks.datasets import allowed
 from tasks.datasets.fetch import Options, Source, by_option, copied, form_files
 from tasks.datasets.files import Column, TextTable
 from tasks.datasets.text import allow
-from tasks.raw import raw_writer, write_raw
 
 PAGE = "https://tianchi.aliyun.com/dataset/42"
 LOG_FILE, INFO_FILE = form_files(
@@ -127,7 +127,7 @@ obtain = copied(source)
 
 
 def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`.
+    """Write the raw tables (`tasks.core.raw.RAW_COLUMNS`) into `destination`.
 
     interactions: rows in the order of the log, repeats included; rating null; timestamp 00:00 UTC of the day in `YEAR`;
     the other columns are those of `INTERACTIONS`.

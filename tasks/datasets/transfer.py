@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 
 _BUSY = {408, 425, 429, 500, 502, 503, 504}  # answers worth asking again for
 

@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 from scipy import io
 
-from tasks.contracts import RatingScale
+from tasks.core.contracts import RatingScale
+from tasks.core.errors import DamagedError, DataError
+from tasks.core.raw import write_raw
 from tasks.datasets.fetch import NoOptions, Options, Places, Source, by_option, copy_files, form_files
 from tasks.datasets.files import SECONDS, Column, check
 from tasks.datasets.text import allow
-from tasks.errors import DamagedError, DataError
-from tasks.raw import write_raw
 
 PAGE = "https://www.cse.msu.edu/~tangjili/trust.html"
 SCALE = RatingScale(low=1, high=5, step=1)

@@ -30,13 +30,13 @@ from zipfile import BadZipFile
 import numpy as np
 import polars as pl
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
+from tasks.core.errors import DamagedError, DataError
+from tasks.core.raw import write_raw
 from tasks.datasets.accounts import CITED, LICENCE, NAMED, UNKNOWN, labels_table, read_labels, write_network
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, Listed, TextTable, check
 from tasks.datasets.text import SHOWN, content, only_header, require_unique
-from tasks.errors import DamagedError, DataError
-from tasks.raw import write_raw
 
 PAGE = "https://github.com/RingBDStack/DP-CroSUE"
 NETWORKS = ("weibo1", "weibo2")

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 
 GRAMS = range(3, 7)
 """Lengths of the sequences of letters that are hashed."""

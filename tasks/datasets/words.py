@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
+from tasks.core.errors import DataError
 from tasks.datasets.encoding import UNKNOWN, classes
-from tasks.errors import DataError
 
 AGE = "age"
 AGE_BANDS = {0: "child", 13: "teen", 20: "young", 35: "adult", 46: "older", 65: "elderly"}

@@ -12,12 +12,12 @@ import polars as pl
 import pyarrow as pa
 from pydantic import model_validator
 
-from tasks.contracts import Feature, RatingScale
+from tasks.core.contracts import Feature, RatingScale
+from tasks.core.raw import raw_writer, write_raw
 from tasks.datasets import allowed
 from tasks.datasets.fetch import Options, Source, by_option, copied, form_files
 from tasks.datasets.files import Column, Listed, check, json_rows
 from tasks.datasets.text import allow, blocks, require_unique
-from tasks.raw import raw_writer, write_raw
 
 PAGE = "https://business.yelp.com/data/resources/open-dataset/"
 FILES = form_files(
@@ -182,7 +182,7 @@ obtain = copied(source)
 
 
 def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`, rows in the order of the files.
+    """Write the raw tables (`tasks.core.raw.RAW_COLUMNS`) into `destination`, rows in the order of the files.
 
     interactions: one review each, also `review`, its id; dates without a time are 00:00, all are taken as UTC.
     users: `FEATURES`; `friends`, the number of friends listed (outsiders included), where friends are read.

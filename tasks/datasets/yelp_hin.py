@@ -7,10 +7,10 @@ from typing import Literal
 
 import polars as pl
 
-from tasks.contracts import Feature, RatingScale
+from tasks.core.contracts import Feature, RatingScale
+from tasks.core.raw import write_raw
 from tasks.datasets.fetch import NoOptions, Options, Source, copied, form_files
 from tasks.datasets.files import Column, TextTable
-from tasks.raw import write_raw
 
 PAGE = "https://github.com/librahu/HIN-Datasets-for-Recommendation-and-Network-Embedding"
 FILES = form_files(
@@ -78,7 +78,7 @@ class ReadOptions(Options):
 
 
 def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`; users and items are those of the ratings.
+    """Write the raw tables (`tasks.core.raw.RAW_COLUMNS`) into `destination`; users and items are those of the ratings.
 
     interactions: timestamp null; `position`, the place in the file from 0, with `time: order`.
     users: whether (`yes`, `no`) the user has received each kind of compliment. items: city (a number, null where not

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from tasks.errors import DataError, DivergenceError
+from tasks.core.errors import DataError, DivergenceError
 from tasks.evaluation.classification import Vectors, check_vectors
 
 PairScorer = Callable[[NDArray[np.int64]], NDArray[np.floating]]

@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.metrics import Record, micro_f1, record
 
 Vectors = NDArray[np.floating]

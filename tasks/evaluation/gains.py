@@ -9,6 +9,6 @@ difference is read (`tasks.results.significance`).
 
 from __future__ import annotations
 
-from tasks.contracts import DOUBLE, INT, TEXT, contract
+from tasks.core.contracts import DOUBLE, INT, TEXT, contract
 
 GAINS = contract(setting=TEXT, attribute=TEXT, attacker=TEXT, k=INT, control=TEXT, gain=DOUBLE, low=DOUBLE, high=DOUBLE)

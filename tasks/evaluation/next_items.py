@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tasks.core.sequences import Sequences
 from tasks.evaluation.metrics import Values, sampled_values
 from tasks.evaluation.ranking import Seen, top_k
-from tasks.sequences import Sequences
 
 Scorer = Callable[[Sequences], torch.Tensor]
 """Sequences -> (n_events, n_items) float32 scores of what follows each event, higher is better."""

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.contracts import DOUBLE, INT, LONG, TEXT, contract
+from tasks.core.contracts import DOUBLE, INT, LONG, TEXT, contract
 from tasks.evaluation.metrics import Measured
 from tasks.evaluation.run_numbers import split_of
 

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.errors import DataError, DivergenceError
+from tasks.core.errors import DataError, DivergenceError
+from tasks.core.hashing import Uniforms
 from tasks.evaluation.checks import PADDING, require_ids, require_lists
 from tasks.evaluation.metrics import Values, ranking_values
-from tasks.hashing import Uniforms
 
 if TYPE_CHECKING:
     import torch

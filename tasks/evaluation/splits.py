@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.contracts import SPLITS
-from tasks.hashing import Uniforms
+from tasks.core.contracts import SPLITS
+from tasks.core.hashing import Uniforms
 
 TRAIN, VALID, TEST = range(len(SPLITS))
 

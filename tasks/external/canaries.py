@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from tasks.attacks.membership import Bools, Floats
 from tasks.attacks.targets import shuffled_groups
-from tasks.disk import atomic_write
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.disk import atomic_write
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.external import folders
 from tasks.external.findings import Canaries
 from tasks.external.reading import Given, Names, TextTable, text_table

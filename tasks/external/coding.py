@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.core.errors import DataError
 from tasks.datasets.tables import batches
 from tasks.datasets.text import require_unique
-from tasks.errors import DataError
 from tasks.external.reading import PARQUET, Column, Names, Role, role_column
 
 

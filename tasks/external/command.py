@@ -26,8 +26,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tasks.disk import rename
-from tasks.errors import ConfigurationError, DataError, DprecError
+from tasks.core.disk import rename
+from tasks.core.errors import ConfigurationError, DataError, DprecError
 from tasks.external import folders, reading
 from tasks.external.reading import Names
 from tasks.external.run import AuditRequest, OtherRun, check

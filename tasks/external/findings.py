@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.statistics import crossed_interval
 
 State = Literal["shown", "not shown", "cannot be decided"]

@@ -20,7 +20,7 @@ from sklearn.preprocessing import normalize
 from tasks.attacks.embeddings.anchors import nearest_accounts, reidentify
 from tasks.attacks.embeddings.links import Pairs, draw, similarities
 from tasks.attacks.membership import Bools, Floats
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import PairScorer, similarity_scorer
 from tasks.evaluation.detection import p_more_often
 from tasks.external import reading

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.attacks.membership import Bools, Floats
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.external.reading import Given
 
 Ints = NDArray[np.int64]

@@ -15,13 +15,13 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.datasets.files import is_number
 from tasks.datasets.tables import PARQUET as PARQUET
 from tasks.datasets.tables import Column as Column
 from tasks.datasets.tables import form, read_table
 from tasks.datasets.tables import iso_seconds as iso_seconds
 from tasks.datasets.text import allow, require_unique
-from tasks.errors import ConfigurationError, DataError
 from tasks.external.findings import File
 
 Role = Literal["user", "item", "rating", "score", "rank", "time", "source", "target"]

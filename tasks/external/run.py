@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from tasks.attacks.membership import Floats
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.external import canaries as planted
 from tasks.external import exposure, membership, reading
 from tasks.external.findings import Answer, Audit, Exposure

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from tasks.disk import atomic_write, require_writable
-from tasks.errors import ConfigurationError
+from tasks.core.disk import atomic_write, require_writable
+from tasks.core.errors import ConfigurationError
 from tasks.external import folders
 from tasks.external.findings import Answer, Audit
 from tasks.pages.page import Page

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tasks.compiled import compiled
+from tasks.core.compiled import compiled
 from tasks.graph import ops
 from tasks.graph.ops import Block
 

@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tasks.core.sequences import Sequences
 from tasks.graph.ops import Block
-from tasks.sequences import Sequences
 
 Ids = NDArray[np.int64]
 

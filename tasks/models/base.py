@@ -18,12 +18,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.insecurity import NO_NOISE
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 
 class ModelConfig(BaseModel):

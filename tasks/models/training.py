@@ -12,11 +12,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.device import chosen
-from tasks.errors import DataError
+from tasks.core.device import chosen
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, Model, ModelConfig, Progress, Recommender
 from tasks.privacy import noise
-from tasks.training_data import TrainingData
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio: a multiplicative hash (Knuth, The Art of Computer Programming, vol. 3, 6.4)."""

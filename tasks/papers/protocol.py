@@ -9,11 +9,11 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from tasks.contracts import SPLITS, Feature, RatingScale
-from tasks.errors import DataError
-from tasks.hashing import Uniforms
+from tasks.core.contracts import SPLITS, Feature, RatingScale
+from tasks.core.errors import DataError
+from tasks.core.hashing import Uniforms
+from tasks.core.raw import RawTables
 from tasks.privacy.terms import Condition
-from tasks.raw import RawTables
 
 Range = tuple[float | None, float | None]
 """Lowest and highest value that is kept; None leaves that side open."""
@@ -66,7 +66,7 @@ class NetworkCount(Count):
 class Prepared:
     """A data set under a protocol, or one network of it.
 
-    tables: name of a processed table -> its rows (`tasks.contracts.table_schema` has the columns).
+    tables: name of a processed table -> its rows (`tasks.core.contracts.table_schema` has the columns).
     counts: what each step left, in order; published as counts.json, next to the paper's counts in reports.
     conditions: what of it all users' records decide, and `no-repeats` where a user may have an item several times. All
         else of a user depends on that user's records alone.
@@ -169,7 +169,7 @@ def renumber_survivors(
 
 
 def split_names(codes: NDArray[np.integer]) -> pl.Series:
-    """Codes 0, 1, 2 as the names that `tasks.contracts.SPLITS` gives them, one byte each."""
+    """Codes 0, 1, 2 as the names that `tasks.core.contracts.SPLITS` gives them, one byte each."""
     return pl.Series("split", codes.astype(np.uint8)).cat.to(pl.Enum(SPLITS))
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.hashing import GOLDEN, Ids, mix, scramble
-from tasks.sequences import Sequences
+from tasks.core.hashing import GOLDEN, Ids, mix, scramble
+from tasks.core.sequences import Sequences
 
 
 def normals(key: tuple[int, ...], ids: NDArray[np.integer], width: int) -> NDArray[np.float32]:
@@ -53,7 +53,7 @@ def prefix_ids(heads: Ids, items: NDArray[np.integer], indptr: NDArray[np.int64]
 
     Args:
         heads: (n_sequences,) what else distinguishes sequences, e.g. the user.
-        items, indptr: see `tasks.sequences.Sequences`.
+        items, indptr: see `tasks.core.sequences.Sequences`.
     """
     ids, state, lengths = np.empty(len(items), np.uint64), heads.copy(), np.diff(indptr)
     for position in range(lengths.max(initial=0)):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.hashing import digest
+from tasks.core.hashing import digest
 from tasks.privacy import controls, keyed, secure
 from tasks.privacy.secure import SecureGenerator
 

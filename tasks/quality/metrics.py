@@ -7,7 +7,7 @@ from itertools import product
 
 import polars as pl
 
-from tasks.contracts import METRIC_KIND, Schema
+from tasks.core.contracts import METRIC_KIND, Schema
 from tasks.quality import rules as rule
 from tasks.quality.rules import KEYS, Rule, Table
 

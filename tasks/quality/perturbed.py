@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from tasks import contracts
-from tasks.contracts import ProcessedTables, Schema
-from tasks.errors import DamagedError
+from tasks.core import contracts
+from tasks.core.contracts import ProcessedTables, Schema
+from tasks.core.errors import DamagedError
 from tasks.privacy.mechanisms import as_released, piecewise
 from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
 from tasks.quality import rules as rule

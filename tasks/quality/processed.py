@@ -1,4 +1,4 @@
-"""What processed tables must hold (`tasks.contracts`), under any protocol."""
+"""What processed tables must hold (`tasks.core.contracts`), under any protocol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import polars as pl
 
-from tasks.contracts import SPLITS, ProcessedTables, Schema
+from tasks.core.contracts import SPLITS, ProcessedTables, Schema
 from tasks.quality import rules as rule
 from tasks.quality.rules import Rule, Table
 

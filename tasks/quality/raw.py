@@ -1,4 +1,4 @@
-"""What raw tables must hold (`tasks.raw`), of any format."""
+"""What raw tables must hold (`tasks.core.raw`), of any format."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from tasks.contracts import RatingScale
-from tasks.errors import DataError
+from tasks.core.contracts import RatingScale
+from tasks.core.errors import DataError
+from tasks.core.raw import RAW_COLUMNS, RawSchema, RawTables
 from tasks.quality import rules as rule
 from tasks.quality.rules import Rule, Table
-from tasks.raw import RAW_COLUMNS, RawSchema, RawTables
 
 Types = Mapping[str, pl.DataType]
 

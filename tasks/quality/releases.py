@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from tasks.contracts import Schema
-from tasks.errors import DamagedError
+from tasks.core.contracts import Schema
+from tasks.core.errors import DamagedError
 from tasks.quality import rules as rule
 from tasks.quality.processed import TRAINING
 from tasks.quality.rules import KEYS, Rule, Table

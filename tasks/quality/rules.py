@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from tasks.errors import DamagedError
+from tasks.core.errors import DamagedError
 
 TIMESTAMPS = (631_152_000, 4_102_444_800)
 """1990 to 2100 in seconds since 1970: milliseconds, or days, fall far outside."""

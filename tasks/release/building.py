@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.errors import ConfigurationError, PrivacyError
-from tasks.hashing import digest
+from tasks.core.errors import ConfigurationError, PrivacyError
+from tasks.core.hashing import digest
 from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import large_delta
 from tasks.release import audit, making, models, rule, utility

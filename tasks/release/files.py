@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from tasks.disk import atomic_write
-from tasks.errors import DataError
+from tasks.core.disk import atomic_write
+from tasks.core.errors import DataError
 from tasks.release.making import Release
 from tasks.release.models import Kind, Model
 from tasks.release.serving import Recommender

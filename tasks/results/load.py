@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.errors import DamagedError, DataError
+from tasks.core.errors import DamagedError, DataError
 from tasks.evaluation.run_numbers import split_of
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.audit import Verdict, verdict

@@ -27,7 +27,7 @@ from jinja2 import TemplateError
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.results.claims import STRICT, Reason, Row, Setting, Values, row
 from tasks.results.rows import Names, define, expand
 

@@ -34,7 +34,7 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
-from tasks.errors import DamagedError, DataError
+from tasks.core.errors import DamagedError, DataError
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.units import steps
 from tasks.results import files

@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 
 from tasks.config.params import Suite
 from tasks.config.tasks import TASKS
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.results import tables
 from tasks.results.load import PROVENANCE, read_runs
 from tasks.stages.provenance import processor

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from typing_extensions import override
 
-from tasks import contracts
 from tasks.attacks.embeddings.anchors import chance_records, evaluate
 from tasks.config.messages import options
 from tasks.config.networks import Alignment
 from tasks.config.params import Params, own_file
+from tasks.core import contracts
 from tasks.evaluation.alignment import AlignmentResult, Anchors
 from tasks.models.alignment.aligner import (
     Aligner,

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks import contracts
 from tasks.config.networks import Alignment
 from tasks.config.params import PARAMS_FILE, Params
-from tasks.contracts import ProcessedTables
-from tasks.errors import ConfigurationError
+from tasks.core import contracts
+from tasks.core.contracts import ProcessedTables
+from tasks.core.errors import ConfigurationError
 from tasks.evaluation.alignment import Anchors
 from tasks.stages.common import PERTURBED, PROCESSED, digest
 from tasks.stages.network_files import EMBEDDINGS, Source, embedding_file, read_anchors, read_attributes, read_vectors

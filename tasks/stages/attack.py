@@ -18,11 +18,11 @@ import polars as pl
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from tasks import contracts
 from tasks.attacks import attribute, blurring
 from tasks.config.attacks import AttributeAttack
 from tasks.config.fields import BASE
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.statistics import gain
 from tasks.stages import runs

@@ -21,15 +21,15 @@ import torch
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from tasks import contracts
 from tasks.attacks import edge_worlds, edges
 from tasks.config.attacks import EdgeAttack
 from tasks.config.fields import BASE
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.sequences import Sequences
 from tasks.evaluation import ranking
 from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN
-from tasks.sequences import Sequences
 from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.common import RUNS, file_digest, read_json
 from tasks.stages.inputs import Inputs, read_inputs

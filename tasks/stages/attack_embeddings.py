@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from tasks import contracts
 from tasks.attacks.embeddings.anchors import reidentify_tested
 from tasks.attacks.embeddings.links import steal
 from tasks.config.attacks import EmbeddingAttack
 from tasks.config.networks import held_out
-from tasks.contracts import Feature, ProcessedTables
+from tasks.core import contracts
+from tasks.core.contracts import Feature, ProcessedTables
+from tasks.core.errors import DataError
 from tasks.datasets.encoding import UNKNOWN, classes
-from tasks.errors import DataError
 from tasks.evaluation.alignment import Anchors, similarity_scorer
 from tasks.evaluation.classification import (
     Classifier,

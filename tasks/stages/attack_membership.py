@@ -23,8 +23,9 @@ from typing_extensions import override
 from tasks.attacks import shadows
 from tasks.config.attacks import MembershipAttack
 from tasks.config.fields import BASE, model_config
-from tasks.device import hold
-from tasks.errors import PrivacyError
+from tasks.core.device import hold
+from tasks.core.errors import PrivacyError
+from tasks.core.training_data import TrainingData
 from tasks.models import model_class
 from tasks.models.base import Recommender
 from tasks.models.ranking.folding import fold_in
@@ -35,7 +36,6 @@ from tasks.privacy.units import group_event
 from tasks.privacy.units import steps as steps_between
 from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.inputs import read_inputs
-from tasks.training_data import TrainingData
 
 SIGNALS = "signals.npz"
 ALARM = 0.01

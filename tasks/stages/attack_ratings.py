@@ -19,13 +19,13 @@ import polars as pl
 import pyarrow.parquet as pq
 from typing_extensions import override
 
-from tasks import contracts
 from tasks.attacks import reconstruction, submissions
 from tasks.attacks.reconstruction import Floats, Published, Targets, TunedAttacker
 from tasks.attacks.submissions import Measured
 from tasks.config.attacks import ReconstructionAttack
-from tasks.contracts import Schema
-from tasks.errors import DamagedError
+from tasks.core import contracts
+from tasks.core.contracts import Schema
+from tasks.core.errors import DamagedError
 from tasks.evaluation.rating import mae
 from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.common import file_digest

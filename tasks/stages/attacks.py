@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from tasks.config.params import Params, attack_of, entry
 from tasks.config.tasks import Attack as Options
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.stages import runs
 from tasks.stages.common import QUALITY, RUNS, read_json, require_passed, write_json
 from tasks.stages.jobs import Job

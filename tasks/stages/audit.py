@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 from typing_extensions import override
 
-from tasks import contracts
 from tasks.audits import AUDITS, CLAIMS, OF_CODE, of_model
 from tasks.audits.verdicts import corrected_confidence, is_fault, record
 from tasks.config.fields import PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import TASKS
-from tasks.contracts import Feature
-from tasks.errors import ConfigurationError, PrivacyError
+from tasks.core import contracts
+from tasks.core.contracts import Feature
+from tasks.core.errors import ConfigurationError, PrivacyError
 from tasks.privacy.audits.audit import verdict
 from tasks.privacy.mechanisms import edges
 from tasks.privacy.mechanisms.multidimensional import sampled_features

@@ -26,7 +26,7 @@ from tasks.attacks.canaries import AuditableSteps, Canaries, HasUserLosses, Watc
 from tasks.config.attacks import TrainingAudit
 from tasks.config.messages import options
 from tasks.config.params import Params, entry, own_file
-from tasks.errors import ConfigurationError, PrivacyError
+from tasks.core.errors import ConfigurationError, PrivacyError
 from tasks.models import model_class
 from tasks.models.base import Model
 from tasks.privacy.accounting.ledger import LedgerEntry

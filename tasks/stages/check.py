@@ -15,18 +15,18 @@ from typing import Any
 
 import polars as pl
 
-from tasks import contracts
 from tasks.config.fields import AnyNetworks, PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import TASKS, measured_by, resolve
-from tasks.errors import ConfigurationError, DamagedError, DataError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DamagedError, DataError
+from tasks.core.raw import read_raw
 from tasks.quality.metrics import measurements, metric_tables
 from tasks.quality.perturbed import perturbed_features, perturbed_network, perturbed_tables, released_features
 from tasks.quality.processed import processed_tables
 from tasks.quality.raw import raw_tables
 from tasks.quality.releases import word_tables
 from tasks.quality.rules import Table, file_table
-from tasks.raw import read_raw
 from tasks.stages.checks import embedding
 from tasks.stages.checks.subject import Subject, require_types
 from tasks.stages.command import run_stage

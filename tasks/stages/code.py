@@ -1,8 +1,8 @@
 """Stage `code`: one fingerprint of code for every other stage, in a code.json next to the dvc.yaml that describes it.
 
-A stage's key there moves when, and only when, the code that decides its output changes (`tasks.fingerprints`), so DVC
-reruns exactly that. The files are in git: their diff says which results a change touches. DVC reads one again for each
-of its stages: so there is one for each dvc.yaml, and in JSON, which takes a tenth of YAML's time.
+A stage's key there moves when, and only when, the code that decides its output changes (`tasks.core.fingerprints`), so
+DVC reruns exactly that. The files are in git: their diff says which results a change touches. DVC reads one again for
+each of its stages: so there is one for each dvc.yaml, and in JSON, which takes a tenth of YAML's time.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from tasks.config.params import Params, load
-from tasks.errors import ConfigurationError, DprecError
-from tasks.fingerprints import Source
+from tasks.core.errors import ConfigurationError, DprecError
+from tasks.core.fingerprints import Source
 from tasks.stages import dvc_files, table
 from tasks.stages.common import atomic_write, private, text_digest
 from tasks.stages.stage import Stage

@@ -20,12 +20,12 @@ from typing import Any
 import polars as pl
 from pydantic import BaseModel
 
-from tasks import contracts
 from tasks.config.audited import unexplained
 from tasks.config.params import Experiment, Params, Suite, entry, load, own_file
 from tasks.config.tasks import TASKS, measured_by, resolve
-from tasks.disk import rename
-from tasks.errors import ConfigurationError, DataError, PrivacyError
+from tasks.core import contracts
+from tasks.core.disk import rename
+from tasks.core.errors import ConfigurationError, DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.results import facts, files, tables

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks import contracts
 from tasks.config.params import Params
 from tasks.config.planned import planned_pairs
-from tasks.errors import DamagedError, DataError
+from tasks.core import contracts
+from tasks.core.errors import DamagedError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import BY_USER, PAIRS, compare
 from tasks.evaluation.users import bin_users, exposure

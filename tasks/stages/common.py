@@ -9,10 +9,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tasks.disk import atomic_write as atomic_write
-from tasks.disk import remove as remove
-from tasks.disk import text_digest as text_digest
-from tasks.errors import DamagedError, DataError
+from tasks.core.disk import atomic_write as atomic_write
+from tasks.core.disk import remove as remove
+from tasks.core.disk import text_digest as text_digest
+from tasks.core.errors import DamagedError, DataError
 
 DATA = Path("data")
 RAW = DATA / "raw"

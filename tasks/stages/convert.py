@@ -1,6 +1,6 @@
 """Stage `convert`: raw files as tables of one form, whatever the format, read once however many protocols follow.
 
-Writes data/interim/<name>/: the tables of `tasks.raw.RAW_COLUMNS` with the published ids, schema.json, and
+Writes data/interim/<name>/: the tables of `tasks.core.raw.RAW_COLUMNS` with the published ids, schema.json, and
 source.json with what later stages say about the origin.
 """
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from tasks.config.messages import options
 from tasks.config.params import Dataset, entry, load
 from tasks.config.tasks import resolve
+from tasks.core.raw import read_raw
 from tasks.datasets import FORMATS
-from tasks.raw import read_raw
 from tasks.stages.command import run_stage
 from tasks.stages.common import INTERIM, RAW, atomic_write, read_json, write_json
 

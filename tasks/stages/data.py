@@ -19,14 +19,14 @@ import yaml
 from tasks.config.messages import options
 from tasks.config.params import Dataset, load
 from tasks.config.tasks import resolve
-from tasks.contracts import RatingScale
+from tasks.core.contracts import RatingScale
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.raw import RawTables, read_raw
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.custom import level_of
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
-from tasks.errors import ConfigurationError, DataError
 from tasks.quality.raw import raw_tables
 from tasks.quality.rules import Table
-from tasks.raw import RawTables, read_raw
 from tasks.stages.common import CHECKPOINTS, RAW
 from tasks.stages.convert import shown_as_own
 from tasks.stages.download import places, source_of

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tasks import contracts
 from tasks.config.params import Words, entry, load
+from tasks.core import contracts
+from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import glove, word_vectors
 from tasks.datasets.word_vectors import Vocabulary, WordVector
 from tasks.datasets.words import Attribute, attribute
-from tasks.errors import ByHandError, DataError
 from tasks.stages.command import run_stage
 from tasks.stages.common import PROCESSED, WORDS, atomic_write, file_digest, require_passed, write_json
 from tasks.stages.download import places

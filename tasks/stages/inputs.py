@@ -11,19 +11,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks import contracts
 from tasks.config.params import Experiment, Params
-from tasks.contracts import Schema
+from tasks.core import contracts
+from tasks.core.contracts import Schema
+from tasks.core.errors import DataError
+from tasks.core.hashing import Uniforms
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.datasets.encoding import classes, encode
-from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
 from tasks.evaluation.run_numbers import seed_of
 from tasks.evaluation.splits import of_fold
-from tasks.hashing import Uniforms
 from tasks.models.base import Model, NextItemRecommender
-from tasks.sequences import Sequences
 from tasks.stages.common import PERTURBED, PROCESSED, WORDS, digest, read_json
-from tasks.training_data import TrainingData
 
 
 @dataclass(frozen=True)

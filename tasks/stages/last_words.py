@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from tasks.errors import ByHandError, DamagedError, DprecError
+from tasks.core.errors import ByHandError, DamagedError, DprecError
 
 DECIDES_NOTHING = True
 DAMAGED = ": `dprec scrub` removes what is damaged, and `dprec run SUITE` has it computed again"

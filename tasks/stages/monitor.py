@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.metrics import Record
 from tasks.models import base
 from tasks.stages.common import read_json, write_json

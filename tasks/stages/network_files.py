@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tasks import contracts
-from tasks.contracts import ProcessedTables, Schema
+from tasks.core import contracts
+from tasks.core.contracts import ProcessedTables, Schema
+from tasks.core.errors import DamagedError, DataError
 from tasks.datasets.encoding import encode
-from tasks.errors import DamagedError, DataError
 from tasks.stages.common import DATA, PERTURBED, PROCESSED
 
 EMBEDDINGS = DATA / "embeddings"

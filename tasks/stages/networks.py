@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks import contracts
-from tasks.contracts import ProcessedTables
+from tasks.core import contracts
+from tasks.core.contracts import ProcessedTables
 from tasks.models.user_networks.base import NEIGHBOURING, NetworkData, Posts, undirected_pairs
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Protected

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import yaml
 
 from tasks import papers
-from tasks.fingerprints import Plugin
+from tasks.core.fingerprints import Plugin
 
 if TYPE_CHECKING:
     from tasks.results.facts import Network

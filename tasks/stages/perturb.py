@@ -10,7 +10,7 @@ from __future__ import annotations
 from tasks.config.fields import FEATURES, NETWORKS
 from tasks.config.params import entry, load
 from tasks.config.tasks import resolve
-from tasks.errors import PrivacyError
+from tasks.core.errors import PrivacyError
 from tasks.stages.command import run_stage
 from tasks.stages.common import PERTURBED, PROCESSED, atomic_write, require_passed, write_json
 

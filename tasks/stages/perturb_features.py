@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks import contracts
 from tasks.config.fields import PerturbedFeatures
+from tasks.core import contracts
 from tasks.datasets.encoding import encode
 from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.mechanisms import multidimensional

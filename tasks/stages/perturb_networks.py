@@ -30,12 +30,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks import contracts
 from tasks.config.fields import AnyNetworks, Budgets, PublishedNetworks, ReleasedNetworks, RigorousNetworks
-from tasks.contracts import Feature, Schema
+from tasks.core import contracts
+from tasks.core.contracts import Feature, Schema
+from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import glove
 from tasks.datasets.encoding import encode
-from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.base import undirected_pairs
 from tasks.models.user_networks.friendship import cooccurrences
 from tasks.models.user_networks.skipgram import skipgram_vectors

@@ -10,13 +10,13 @@ from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
-from tasks import contracts
 from tasks.config.messages import options
 from tasks.config.params import entry, load
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
+from tasks.core.raw import read_raw
 from tasks.papers import PROTOCOLS
 from tasks.papers.protocol import Prepared
-from tasks.raw import read_raw
 from tasks.stages.command import run_stage
 from tasks.stages.common import INTERIM, PROCESSED, atomic_write, read_json, require_passed, write_json
 

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np  # noqa: F401  # its linear algebra is asked about
 from threadpoolctl import threadpool_info
 
-from tasks.device import accelerator
-from tasks.errors import DprecError
+from tasks.core.device import accelerator
+from tasks.core.errors import DprecError
 from tasks.stages.common import PROVENANCE, atomic_write, read_json, write_json
 
 DECIDES_NOTHING = True

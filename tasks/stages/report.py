@@ -16,7 +16,7 @@ import polars as pl
 
 from tasks.config.params import PARAMS_FILE, load
 from tasks.config.tasks import ATTACKS, TASKS, resolve
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.pages import suite
 from tasks.pages.page import render
 from tasks.results import facts, summary

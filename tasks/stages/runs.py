@@ -28,9 +28,9 @@ import polars as pl
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
-from tasks import contracts
-from tasks.disk import rename
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.disk import rename
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.stages.common import PROCESSED, atomic_write, file_digest, read_json, remove, text_digest, write_json
 from tasks.stages.provenance import COST, cost_added, of_unit
 from tasks.stages.screen import Screen

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PolarsError
 
-from tasks.disk import require_writable
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.disk import require_writable
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.pages import documents, site
 from tasks.pages.page import render
 from tasks.results import summary

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.config.params import Experiment, Suite
-from tasks.fingerprints import Plugin
+from tasks.core.fingerprints import Plugin
 
 DECIDES_NOTHING = True
 Items = dict[str, dict[str, str]]

@@ -16,8 +16,8 @@ from typing import Any
 from tasks.config.fields import Perturbed, PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite
 from tasks.config.tasks import TASKS, measured_by, resolve
-from tasks.errors import ConfigurationError
-from tasks.fingerprints import Plugin
+from tasks.core.errors import ConfigurationError
+from tasks.core.fingerprints import Plugin
 from tasks.results.facts import layer_of
 from tasks.results.files import WRITTEN
 from tasks.stages import papers, table_attacks, table_audits

@@ -11,7 +11,7 @@ from typing import Any
 from tasks.config.attacks import Attackers
 from tasks.config.networks import held_out
 from tasks.config.params import Experiment, Suite
-from tasks.fingerprints import Plugin
+from tasks.core.fingerprints import Plugin
 from tasks.stages.stage import Stage, checked, inherited_keys, model, names
 
 DECIDES_NOTHING = True

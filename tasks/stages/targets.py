@@ -12,13 +12,13 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks import contracts
 from tasks.attacks.targets import split_users
 from tasks.config.attacks import AttributeAttack
 from tasks.config.params import attack_of, load
-from tasks.contracts import Schema
+from tasks.core import contracts
+from tasks.core.contracts import Schema
+from tasks.core.errors import DataError
 from tasks.datasets.encoding import classes
-from tasks.errors import DataError
 from tasks.stages.command import run_stage
 from tasks.stages.common import PROCESSED, atomic_write, require_passed
 

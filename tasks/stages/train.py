@@ -17,9 +17,9 @@ import polars as pl
 import pyarrow as pa
 from typing_extensions import override
 
-from tasks import contracts
 from tasks.config.fields import BASE, model_config
 from tasks.config.params import Params
+from tasks.core import contracts
 from tasks.evaluation import pairs
 from tasks.evaluation.run_numbers import seed_of
 from tasks.models import model_class

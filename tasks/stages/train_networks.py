@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from tasks import contracts
 from tasks.config.fields import model_config
 from tasks.config.params import Params
+from tasks.core import contracts
 from tasks.evaluation.classification import interests, split_seed
 from tasks.models import model_class
 from tasks.models.user_networks.base import NetworkData, PairData

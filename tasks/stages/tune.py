@@ -19,10 +19,10 @@ import numpy as np
 import polars as pl
 import torch
 
-from tasks import contracts
 from tasks.config.fields import model_config
 from tasks.config.params import Params, entry, load, own_file
-from tasks.errors import ConfigurationError, DivergenceError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DivergenceError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
 from tasks.results.facts import kind_of

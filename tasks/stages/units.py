@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from tasks.config.tasks import ATTACKS, resolve
-from tasks.errors import ConfigurationError, DprecError
+from tasks.core.errors import ConfigurationError, DprecError
 from tasks.stages.common import private
 
 ATTACKING = tuple(kind.module for kind in ATTACKS.values())

@@ -18,9 +18,9 @@ from tasks.attacks import ATTACKERS, attribute
 from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_right, profiles
 from tasks.attacks.blurring import Detection, auc_interval, detect
 from tasks.attacks.targets import split_users
+from tasks.core.errors import DataError
 from tasks.datasets.encoding import classes
 from tasks.datasets.movielens import ML_100K
-from tasks.errors import DataError
 from tests.datasets import formats
 
 

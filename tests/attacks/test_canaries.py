@@ -11,13 +11,13 @@ from scipy import stats
 from torch import Tensor
 
 from tasks.attacks.canaries import Canaries, Watcher, draw, insert, loss_scores
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.models.vae.autoencoder import VAE, VAEConfig
 from tasks.privacy.audits import one_run
 from tasks.privacy.mechanisms import dpsgd
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS, M, EACH = 150, 300, 60, 4
 CONFIG = {

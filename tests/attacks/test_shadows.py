@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from tasks.attacks import shadows
 from tasks.attacks.shadows import Targets
-from tasks.hashing import Uniforms
+from tasks.core.hashing import Uniforms
 
 N_USERS, N_ITEMS = 120, 60
 

@@ -11,7 +11,7 @@ from tasks.config.audited import LINES, released_lines, unexplained
 from tasks.config.fields import FEATURES, PerturbedFeatures, model_config
 from tasks.config.params import Params, load
 from tasks.config.references import check_configs
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.unaudited import REASONS, TRUE_OF, is_private

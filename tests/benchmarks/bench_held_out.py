@@ -23,16 +23,16 @@ import numpy as np
 import torch
 import yaml
 
-from tasks import contracts
 from tasks.config.params import OWN_FILES, Evaluation, Training
 from tasks.config.tasks import resolve
+from tasks.core import contracts
+from tasks.core.raw import read_raw
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import Places
 from tasks.models import model_class
 from tasks.models.base import Progress, Recommender
 from tasks.models.training import EpochModel
 from tasks.papers.multvae import protocol
-from tasks.raw import read_raw
 from tasks.stages import preprocess
 from tasks.stages.evaluators.held_out import HeldOut
 from tasks.stages.inputs import Inputs

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
 from tasks.privacy.mechanisms import edges, multidimensional, words
 
 CASES = ("edges rigorous", "edges published", "words 100", "words 300", "features 20")

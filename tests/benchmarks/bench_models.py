@@ -26,14 +26,14 @@ from implicit.cpu.bpr import BayesianPersonalizedRanking
 from scipy.sparse import csr_matrix
 
 from tasks.config.params import load
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models import MODELS, model_class
 from tasks.models.base import Progress
 from tasks.models.ranking.bpr import BPR, BPRConfig
 from tasks.models.ranking.many import fit_many
 from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import Embedder, NetworkData, PairData, PairEmbedder, Posts, undirected_pairs
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 from tests.models import literal
 from tests.models.naive_sessions import mean_loss
 from tests.parameters import ROOT

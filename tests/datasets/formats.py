@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tasks.core.errors import DataError
+from tasks.core.raw import RawTables, read_raw
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.errors import DataError
-from tasks.raw import RawTables, read_raw
 
 
 def converted(module: Any, folder: Path, options: Any = None, name: str = "interim") -> RawTables:

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.tasks import resolve
+from tasks.core.raw import RawTables
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import Places
 from tasks.datasets.synthetic.generator import Description, Replica
-from tasks.raw import RawTables
 from tests.datasets import formats
 
 YELP = {"users": True, "businesses": True, "friends": True, "outsiders": "refuse"}

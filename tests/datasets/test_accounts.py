@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tasks.core.errors import DataError
 from tasks.datasets.accounts import number_users, occupation, occupation_feature, read_labels, simhash
-from tasks.errors import DataError
 
 GROUPS = {"gender": 1, "occupation": 3, "interest": 2}
 HEADER = "user\tgender\toccupation_0\toccupation_1\toccupation_2\tinterest_0\tinterest_1\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tasks.core.errors import DataError
 from tasks.datasets import archive
 from tasks.datasets.archive import unpack
-from tasks.errors import DataError
 
 TEXT = b"1\t2\t3\n" * 1000
 

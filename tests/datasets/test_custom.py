@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
+from tasks.core.errors import DataError
+from tasks.core.raw import RawTables
 from tasks.datasets import custom
 from tasks.datasets.custom import ObtainOptions, ReadOptions, obtain, source
 from tasks.datasets.encoding import encode
 from tasks.datasets.fetch import Places
-from tasks.errors import DataError
 from tasks.papers.gerai import protocol as gerai
-from tasks.raw import RawTables
 from tests.datasets import formats
 
 PROTOCOL = gerai.Options(split_seed=0, test_share=0.2, valid_share=0.05)

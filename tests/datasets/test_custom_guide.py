@@ -8,10 +8,10 @@ import yaml
 
 from tasks.config.params import Params, load
 from tasks.config.references import check
+from tasks.core.errors import DataError
+from tasks.core.raw import read_raw
 from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain
 from tasks.datasets.fetch import Places
-from tasks.errors import DataError
-from tasks.raw import read_raw
 from tasks.stages import convert as stage
 from tasks.stages import data, download, dvc_files, table
 from tests import parameters

@@ -2,9 +2,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
+from tasks.core.errors import DataError
 from tasks.datasets.encoding import encode
-from tasks.errors import DataError
 
 SHARE = Feature(name="share", kind="numeric", low=0, high=1)
 ENTROPY = Feature(name="entropy", kind="numeric", low=0, high=float(np.log(5)))

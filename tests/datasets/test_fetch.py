@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import transfer
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, local_file
 from tasks.datasets.transfer import RetryPolicy
-from tasks.errors import ByHandError, DataError
 from tests.datasets.formats import places
 from tests.datasets.server import serve, trickle
 

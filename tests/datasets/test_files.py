@@ -4,10 +4,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tasks.core.errors import DataError
 from tasks.datasets import text
 from tasks.datasets.files import Column, TextTable
 from tasks.datasets.text import LATIN_1_OR_UTF_8
-from tasks.errors import DataError
 
 COLUMNS = {"user": Column(pl.Int32), "rating": Column(pl.Float64), "title": Column()}
 TABLE = TextTable("table.csv", COLUMNS)

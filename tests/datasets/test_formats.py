@@ -5,8 +5,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tasks.core.errors import DataError
 from tasks.datasets import text
-from tasks.errors import DataError
 from tests.datasets import formats
 from tests.datasets.test_foursquare_twitter_text import ADA, SHORT, person
 from tests.datasets.test_yelp import ANN, EVE, REVIEW, USER, changed

@@ -4,10 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.core.errors import DataError
 from tasks.datasets import glove, text
 from tasks.datasets.fetch import Places
 from tasks.datasets.transfer import Transfer
-from tasks.errors import DataError
 
 NUMBERS = np.random.default_rng(0).normal(size=(4, glove.WIDTH))
 WORDS = ["the", '"', "3.5", "naïve"]

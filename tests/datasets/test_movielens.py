@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from tasks.config.params import load
+from tasks.core.errors import ByHandError, DataError
+from tasks.core.raw import RawTables
 from tasks.datasets.fetch import NoOptions
 from tasks.datasets.movielens import LATEST_SMALL, ML_1M, ML_20M, ML_100K, ArchiveOptions, Release, TimeOptions
-from tasks.errors import ByHandError, DataError
-from tasks.raw import RawTables
 from tests.datasets import formats
 from tests.parameters import ROOT
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import netflix, text
 from tasks.datasets.netflix import COMBINED, TITLES, ObtainOptions
-from tasks.errors import ByHandError, DataError
 from tests.datasets import formats
 
 COMBINED_1 = "1:\n30,5,2005-09-06\n10,1,1999-11-11\n20,3,2005-12-31\n2:\n10,4,2004-02-29\n"

@@ -11,8 +11,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import cross_val_score
 
+from tasks.core.raw import RawTables
 from tasks.datasets.synthetic.trust import TRAPS
-from tasks.raw import RawTables
 from tests.datasets.replicas import converted, generated
 
 

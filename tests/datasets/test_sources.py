@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from tasks.config.tasks import resolve
+from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import SOURCES
 from tasks.datasets.fetch import FormFile, Places, RemoteFile
-from tasks.errors import ByHandError, DataError
 
 PUBLISHED = [name for name, module in SOURCES.items() if name != "custom" and not resolve(module).SOURCE.synthetic]
 FORMS = [name for name in PUBLISHED if isinstance(resolve(SOURCES[name]).SOURCE.files[0], FormFile)]

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.core.errors import DataError
 from tasks.datasets import tables
 from tasks.datasets.tables import Column, batches, in_seconds, read_table
-from tasks.errors import DataError
 
 COLUMNS = {"user": Column("id"), "n": Column("whole"), "x": Column("number"), "word": Column("text", may_be_empty=True)}
 HEADER = "user,note,n,word,x\n"

@@ -3,11 +3,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks import raw
+from tasks.core import raw
+from tasks.core.errors import DataError
+from tasks.core.raw import raw_writer
 from tasks.datasets import text
 from tasks.datasets.text import LATIN_1_OR_UTF_8, Pairs, allow, blocks, content, line_count, n_lines, require_unique
-from tasks.errors import DataError
-from tasks.raw import raw_writer
 
 LINES = [f"{number},{number / 2},film {number}" for number in range(1, 41)]
 

@@ -8,11 +8,11 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from scipy.io import savemat
 
+from tasks.core.errors import ByHandError, DataError
+from tasks.core.raw import RawTables
 from tasks.datasets import trust
 from tasks.datasets.files import Column
 from tasks.datasets.trust import CIAO, EPINIONS, Matrix, ReleaseOptions, TrustNetwork
-from tasks.errors import ByHandError, DataError
-from tasks.raw import RawTables
 from tests.datasets import formats
 
 Table = NDArray[np.int64]

@@ -10,11 +10,11 @@ import pytest
 from scipy import stats
 from sklearn.decomposition import PCA
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
+from tasks.core.errors import DataError
 from tasks.datasets import glove, movielens, words
 from tasks.datasets.word_vectors import RELATED, Vocabulary, gaussian, look_up, sub_words, value_vectors, vocabulary
 from tasks.datasets.words import AGE_BANDS, attribute, category_words
-from tasks.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(3)

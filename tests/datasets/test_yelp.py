@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
+from tasks.core.raw import RawTables
 from tasks.datasets import yelp
 from tasks.datasets.yelp import ObtainOptions, ReadOptions
-from tasks.raw import RawTables
 from tests.datasets import formats
 
 REVIEW, USER, BUSINESS = (f"yelp_academic_dataset_{kind}.json" for kind in ("review", "user", "business"))

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score, precision_score
 from sklearn.tree import DecisionTreeClassifier
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.classification import (
     UNKNOWN,
     class_scores,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from tasks.errors import DataError, DivergenceError
+from tasks.core.errors import DataError, DivergenceError
 from tasks.evaluation.alignment import Anchors, chance, precision
 from tasks.evaluation.classification import interests, predict_labels, split_seed
 from tasks.evaluation.metrics import catalogue_metrics, micro_f1, ranking_metrics, sampled_metrics

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
-from tasks.errors import DivergenceError
+from tasks.core.errors import DivergenceError
+from tasks.core.sequences import Sequences
 from tasks.evaluation.metrics import means
 from tasks.evaluation.next_items import BATCH, NextItems, Scorer, next_items, next_values
 from tasks.evaluation.ranking import Seen, tie_order
-from tasks.sequences import Sequences
 
 N_ITEMS = 12
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.errors import DataError, DivergenceError
+from tasks.core.errors import DataError, DivergenceError
+from tasks.core.hashing import Uniforms
 from tasks.evaluation.metrics import means, ranking_metrics, sampled_metrics
 from tasks.evaluation.ranking import (
     MEASURED,
@@ -27,7 +28,6 @@ from tasks.evaluation.ranking import (
     tie_order,
     top_k,
 )
-from tasks.hashing import Uniforms
 
 
 def scorer(scores: NDArray[np.float32]) -> Scorer:

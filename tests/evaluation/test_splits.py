@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.core.hashing import Uniforms
 from tasks.evaluation import splits
 from tasks.evaluation.splits import TEST, TRAIN, VALID, by_time, of_fold, positions, random_ranks, within_users
-from tasks.hashing import Uniforms
 
 
 def interactions(counts: list[int], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

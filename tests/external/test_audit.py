@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.external.findings import Answer, Audit
 from tasks.external.run import AuditRequest, run
 from tasks.external.writing import SCHEMA, render, schema, write

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.external import canaries, reading
 from tasks.external.canaries import bound, plant
 from tasks.external.command import Repeated, repeat

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.errors import ConfigurationError, DataError, DprecError
+from tasks.core.errors import ConfigurationError, DataError, DprecError
 from tasks.external.command import OF_RUN, Repeated, _digest_of_command, _kill, repeat
 from tasks.external.reading import Names
 from tasks.external.run import AuditRequest, run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.external import folders, writing
 from tasks.external.canaries import plant
 from tasks.external.command import Repeated, repeat

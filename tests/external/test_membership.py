@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.external.attacks import Attacked, attack, measure
 from tasks.external.findings import Answer
 from tasks.external.inputs import Inputs

@@ -16,7 +16,7 @@ from typing import Any
 from flows.own_data import begin
 from tasks.config import params
 from tasks.config.references import check
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.external.reading import Names
 from tasks.stages import dvc_files
 

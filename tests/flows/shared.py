@@ -25,7 +25,7 @@ EXTEND = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
 TRAIN = """
 import os, signal, time
 from pathlib import Path
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.stages import runs
 from tasks.stages.command import run_stage
 

@@ -26,7 +26,7 @@ from flows.execution import StageFailed
 from flows.pipeline import needs_of
 from flows.plan import Plan, Step
 from flows.store import Store
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project, wait_until
 from tests.flows.shared import ALL, in_background, result, shared_template, worked
 from tests.flows.test_pipeline import ask, last_run, regenerate

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.stages import agreement
 from tasks.stages.provenance import processor
 from tests.flows.conftest import ROOT, Project

@@ -76,7 +76,7 @@ def test_scrub_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(seen: 
 
 CHECKED = """
 import sys, pathlib
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.stages.common import atomic_write, file_digest, require_passed, write_json
 name, out = sys.argv[1:]
 stage, _, key = name.partition("@")

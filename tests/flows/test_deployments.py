@@ -19,7 +19,7 @@ from flows import server
 from flows.deployments import NAME, forget, notify_of_failures, require_webhook, schedules
 from flows.entries import PREPARED
 from flows.execution import StageFailed
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.stages.common import REPORTS
 from tests.flows.conftest import ROOT, Project, wait_until
 from tests.flows.test_pipeline import ask, regenerate

@@ -14,7 +14,7 @@ import pytest
 from flows import execution
 from flows.dvc import open_project
 from flows.execution import AlreadyRunning, Processes, StageFailed, hold_project
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tests.flows.conftest import HOLDS_PROJECT, Project, holding, wait_for
 
 

@@ -10,7 +10,7 @@ import pytest
 from flows import server
 from flows.execution import Processes, StageFailed
 from flows.stopping import as_usual, end_on_signal
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tests.flows.conftest import Project, wait_for
 
 

@@ -20,14 +20,14 @@ from flows.execution import AlreadyRunning
 from flows.own_data import begin
 from tasks.config import params
 from tasks.config.references import check
-from tasks.contracts import SPLITS
+from tasks.core.contracts import SPLITS
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.raw import read_raw
 from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain
 from tasks.datasets.fetch import Places
-from tasks.errors import ConfigurationError, DataError
 from tasks.external.reading import Names
 from tasks.papers.gerai import protocol as gerai
 from tasks.papers.protocol import keep_latest
-from tasks.raw import read_raw
 from tasks.stages.data import tables_of
 from tests import parameters
 from tests.flows.conftest import HOLDS_PROJECT, ROOT, holding

@@ -14,7 +14,7 @@ from filelock import FileLock
 from flows.deployments import schedules
 from flows.execution import LOCK, StageFailed
 from flows.server import CREDENTIAL
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project, credential, wait_for, wait_until
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from flows import plan
 from flows.dvc import open_project
 from flows.plan import Plan
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tests.flows.conftest import Project
 
 

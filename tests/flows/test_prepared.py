@@ -10,7 +10,7 @@ from flows.cli import app
 from flows.entries import PREPARED, require_known, take_prepared
 from flows.locks import settle
 from tasks.config.params import load
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tests import parameters
 
 READY = ("ml-20m", "netflix")

@@ -14,7 +14,7 @@ from flows import plan, stale
 from flows.dvc import name_of, open_project, parameters
 from flows.stale import Reason
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.stages import code, dvc_files
 from tests import parameters as files
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flows.store import Store
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.stages import runs
 from tests.flows.conftest import Project
 

@@ -17,11 +17,11 @@ import yaml
 
 from tasks.config import params, references
 from tasks.config.tasks import resolve
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.raw import read_raw
 from tasks.datasets import FORMATS, custom, glove
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import NoOptions
-from tasks.errors import ConfigurationError, DataError
-from tasks.raw import read_raw
 from tests.datasets import (
     formats,
     test_custom,

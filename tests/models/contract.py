@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models import model_class
 from tasks.models.base import Model, NextItemRecommender, Progress, RatingPredictor, Recommender
 from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import Embedder, PairData, PairEmbedder
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 from tests.models import social_data
 from tests.models.naive_networks import network
 from tests.systems import systems

@@ -14,7 +14,7 @@ from torch.nn import Parameter
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 from torch.utils._pytree import tree_flatten, tree_map
 
-from tasks.device import hold
+from tasks.core.device import hold
 
 PRETENDED = torch.device("meta")
 COPIES = ("aten::_to_copy", "aten::copy_")

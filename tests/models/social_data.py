@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.training_data import TrainingData
+from tasks.core.training_data import TrainingData
 from tests.systems import system_class
 
 N_USERS, N_ITEMS = 12, 9

@@ -8,10 +8,10 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.bpr import BPR, BPRConfig
 from tasks.models.ranking.private_attributes import Blurm, BlurmConfig, blur, strengths
-from tasks.training_data import TrainingData
 
 TRAINING = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "dimension": 4}
 N_USERS, N_ITEMS = 200, 80

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
 from tasks.models.training import NegativeSampler, PairwiseModel
-from tasks.training_data import TrainingData
 
 
 def test_the_gradient_written_out_is_autograds() -> None:

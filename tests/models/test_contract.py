@@ -8,13 +8,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.models import MODELS
 from tasks.models.base import RatingPredictor, own_file
 from tasks.models.training import PairwiseModel
 from tasks.models.user_networks.base import Embedder
 from tasks.stages.monitor import Monitor, Screen
-from tasks.training_data import TrainingData
 from tests.models.contract import (
     BY_EPOCHS,
     CONFIGS,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.models.user_networks.base import (
     Attributes,
     Degree,
@@ -16,7 +17,6 @@ from tasks.models.user_networks.base import (
     RandomConfig,
     UserEmbedder,
 )
-from tasks.training_data import TrainingData
 from tests.models.contract import (
     BY_EPOCHS,
     N_ITEMS,

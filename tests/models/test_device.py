@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from tasks import device
 from tasks.attacks.canaries import Watcher, draw, insert
 from tasks.audits import auditor
-from tasks.errors import ConfigurationError
+from tasks.core import device
+from tasks.core.errors import ConfigurationError
 from tasks.models import MODELS, model_class
 from tasks.models.ranking.lightfm import LightFM
 from tasks.models.sessions.dipsgnn import DIPSGNN

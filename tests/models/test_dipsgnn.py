@@ -7,14 +7,14 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from tasks.errors import PrivacyError
+from tasks.core.errors import PrivacyError
+from tasks.core.sequences import Sequences
 from tasks.models.sessions.dipsgnn import DIPSGNN, prefixes
 from tasks.models.sessions.gated import GatedSessions, Queries
 from tasks.privacy.accounting.account import account
 from tasks.privacy.audits.audit import audit
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.noise import gaussian_by_key
-from tasks.sequences import Sequences
 from tests.models.contract import learning, ragged
 from tests.models.naive_sessions import all_scores, joint_states, user_vector
 from tests.models.test_sessions import CLIP, KINDS, as_each_by_itself, data

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.core.sequences import Sequences
 from tasks.models.sessions.gated import Queries
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout
-from tasks.sequences import Sequences
 from tests.models.contract import learning, ragged
 from tests.models.test_dipsgnn import PER_VISIT, independent, many, noise_on, trained
 from tests.models.test_sessions import OWNERS, PARTS, data

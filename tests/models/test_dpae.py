@@ -8,9 +8,9 @@ import torch
 from scipy import stats
 from torch.func import grad, vmap
 
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT
 from tasks.models.ranking.dpae import DPAE, DPAEConfig, DPAENetwork
-from tasks.training_data import TrainingData
 from tests.models.contract import First, Stretch
 
 N_USERS, N_ITEMS = 40, 25

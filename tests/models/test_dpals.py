@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from scipy import stats
 from scipy.sparse import csr_array, vstack
 
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig
 from tasks.models.ranking.symmetric import positive_part, shrink
 from tasks.privacy import noise
-from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS = 60, 25
 PLAIN = {

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking import dpmf
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig, public_groups
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import laplace, objective
-from tasks.training_data import TrainingData
 from tests.models.contract import all_scores, checkerboard, make
 from tests.systems import ids
 

@@ -9,10 +9,10 @@ import torch
 from pydantic import ValidationError
 from scipy import stats
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.dpmf import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig, ListedFactors
 from tasks.privacy.mechanisms import objective
-from tasks.training_data import TrainingData
 from tests.models.contract import all_scores
 
 KINDS = ["implicit", "explicit"]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.dpmf import DPNE, DPNEConfig, mutual_information
 from tasks.models.ranking.factors import unit_user_vectors
 from tasks.privacy.mechanisms import objective
-from tasks.training_data import TrainingData
 from tests.models.test_dpmf import descend, sparse_taste
 
 COMMON = {"dimension": 3, "ridge": 0.5, "smoothing": 0.75, "shift": 1.0, "cap": 2.0}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking import ease
 from tasks.models.ranking.ease import EASE, EASEConfig
-from tasks.training_data import TrainingData
 
 REGULARIZATION = 3.0
 

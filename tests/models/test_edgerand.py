@@ -7,12 +7,12 @@ import pytest
 import torch
 from scipy.stats import kstest
 
+from tasks.core.sequences import Sequences
 from tasks.models.sessions import dense
 from tasks.models.sessions.edgerand import EdgeRand
 from tasks.models.sessions.gated import Queries, gru_update
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import aggregation
-from tasks.sequences import Sequences
 from tests.models.contract import learning, ragged
 from tests.models.naive_sessions import all_scores
 from tests.models.test_sessions import CLIP, KINDS, as_each_by_itself, data

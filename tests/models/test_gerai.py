@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.gerai.gcn import GCN, GCNConfig
 from tasks.models.ranking.gerai.gerai import GERAI, GERAIConfig
-from tasks.training_data import TrainingData
 from tests.models import literal
 from tests.systems import ids
 

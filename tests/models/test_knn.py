@@ -5,10 +5,10 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking import knn
 from tasks.models.ranking.knn import KNN, KNNConfig
-from tasks.training_data import TrainingData
 
 
 def random_data(n_users: int = 25, n_items: int = 12, seed: int = 0) -> tuple[TrainingData, np.ndarray]:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.lightfm import LightFM, LightFMConfig
-from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS, N_COLUMNS, WIDTH = 20, 30, 4, 3
 CONFIG = {

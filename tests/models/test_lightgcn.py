@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.core.training_data import TrainingData
 from tasks.models.base import Progress
 from tasks.models.ranking.lightgcn import LightGCN, LightGCNConfig
-from tasks.training_data import TrainingData
 from tests.models.contract import all_scores, checkerboard
 
 SETTINGS = {"epochs": 1, "batch_size": 16, "learning_rate": 0.01, "dimension": 5}

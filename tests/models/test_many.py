@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.core.training_data import TrainingData
 from tasks.evaluation.ranking import Seen
 from tasks.models import model_class
 from tasks.models.base import Recommender
 from tasks.models.ranking.bpr import BPR, BPRConfig
 from tasks.models.ranking.folding import fold_in
 from tasks.models.ranking.many import fit_many
-from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS = 40, 30
 CONFIG = BPRConfig(epochs=3, batch_size=64, learning_rate=0.02, regularization=0.001, dimension=5)

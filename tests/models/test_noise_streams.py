@@ -13,13 +13,13 @@ import pytest
 from pydantic import Field
 
 from tasks.config.params import Experiment
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.base import ModelConfig
 from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularityConfig
 from tasks.privacy import noise
 from tasks.privacy.noise import Draw
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 from tests.models.contract import LISTS, RATINGS, SEQUENCES, checkerboard, grammar, short, system
 from tests.models.social_data import ratings
 

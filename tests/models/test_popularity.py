@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularityConfig
 from tasks.privacy import noise
-from tasks.training_data import TrainingData
 
 N_ITEMS = 40
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.bpr import BPR
 from tasks.models.ranking.private_attributes import RAP, Adversary, RAPConfig, entropy
 from tasks.models.training import draw_weights
-from tasks.training_data import TrainingData
 
 CONFIG = {
     "epochs": 15, "batch_size": 128, "learning_rate": 0.02, "regularization": 1e-4, "dimension": 8,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tasks.core.training_data import TrainingData
 from tasks.models.social.rating_means import (
     PrivateRatingMeans,
     PrivateRatingMeansConfig,
@@ -11,7 +12,6 @@ from tasks.models.social.rating_means import (
 )
 from tasks.privacy import noise
 from tasks.privacy.noise import Draw
-from tasks.training_data import TrainingData
 from tests.models.social_data import poisoned, ratings
 
 

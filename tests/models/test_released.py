@@ -7,12 +7,12 @@ import pytest
 import torch
 from scipy.stats import kstest
 
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.sessions.released import Released
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.audits.audit import audit
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 from tests.models.contract import learning, ragged
 
 CONFIG = {"dimension": 6, "epsilon": 5.0, "delta": 1e-5, "label_share": 0.25, "ridge": 1.0}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.models.base import Model
 from tasks.models.training import EpochModel
 from tasks.privacy import noise

@@ -8,14 +8,14 @@ import pytest
 import torch
 from scipy import stats
 
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
 from tasks.models.sessions.dpsasrec import DPSASRec, DPSASRecConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
 from tasks.models.sessions.private import COUNTED, PIECE, PrivateSequences, UserDropout, pieces
 from tasks.models.sessions.sequential import NO_DROPOUT
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 from tests.models.contract import First, Stretch, learning, ragged
 from tests.systems import ids
 

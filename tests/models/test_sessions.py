@@ -8,8 +8,8 @@ import torch
 from pydantic import ValidationError
 
 from tasks.config.messages import first_error
+from tasks.core.training_data import TrainingData
 from tasks.models.sessions.sequential import NO_DROPOUT, mean_cross_entropy
-from tasks.training_data import TrainingData
 from tests.models.contract import learning, ragged
 from tests.models.naive_sessions import all_scores, mean_loss
 from tests.systems import system_class

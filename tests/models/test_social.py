@@ -8,7 +8,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from tasks.errors import DataError, DivergenceError
+from tasks.core.errors import DataError, DivergenceError
 from tasks.models.social import messages as said
 from tasks.models.social.parties import similarities
 from tasks.models.social.ratings import RatingTable

@@ -8,14 +8,14 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
+from tasks.core.training_data import TrainingData
 from tasks.models import model_class
 from tasks.models.base import SILENT
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import ghost, laplace
 from tasks.privacy.remarks import gap
-from tasks.training_data import TrainingData
 from tests.models.contract import Stretch
 from tests.systems import ids
 

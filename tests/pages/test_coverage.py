@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.results.facts import KINDS
 from tasks.results.load import COMPARISON, PUBLISHED
 from tasks.results.summary import NUMBER, coverage, reproduction

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from flows.results import export
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.pages import exports as release
 from tasks.release.building import Wanted, build
 from tasks.stages.report import collected

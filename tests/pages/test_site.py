@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.pages import documents, site
 from tasks.pages.page import epsilon, number, rounded_down
 from tasks.results.cards import Card, schema

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.mechanisms import as_released, edges, piecewise
 from tasks.privacy.mechanisms.posts import Vocabulary

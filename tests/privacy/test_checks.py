@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
 from tasks.privacy.mechanisms import (
     aggregation,
     dpsgd,

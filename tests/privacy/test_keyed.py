@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from tasks.hashing import digest, mix
+from tasks.core.hashing import digest, mix
 from tasks.privacy.keyed import normals, prefix_ids, streams
 
 FALSE_ALARM = 1e-6

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
 from tasks.models.social.factorisation import SocialFactorisation
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting import gaps

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import multidimensional, piecewise
 from tasks.privacy.remarks import gap

@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from tasks import contracts
+from tasks.core import contracts
+from tasks.core.raw import RawTables, read_raw, write_raw
 from tasks.pages.page import english
 from tasks.papers.protocol import Prepared
-from tasks.raw import RawTables, read_raw, write_raw
 from tasks.stages import preprocess
 
 INTERACTIONS = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.papers.protocol import average, encode, links, ordering, renumber_survivors, select
 from tests.protocols.tables import interactions, stored
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.contracts import Feature, RatingScale
+from tasks.core.contracts import Feature, RatingScale
+from tasks.core.errors import DataError
 from tasks.datasets.movielens import ML_1M, ArchiveOptions, TimeOptions
-from tasks.errors import DataError
 from tasks.papers.dipsgnn.protocol import Options, prepare
 from tasks.papers.protocol import Prepared, k_core
 from tasks.results.printed import statistics

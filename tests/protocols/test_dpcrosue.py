@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
+from tasks.core.errors import DataError
+from tasks.core.raw import RawTables
 from tasks.datasets import foursquare_twitter
-from tasks.errors import DataError
 from tasks.papers.dpcrosue.protocol import Options, prepare, tokenize, vocabulary
 from tasks.papers.protocol import NetworkCount, Prepared
-from tasks.raw import RawTables
 from tests.datasets import formats
 from tests.protocols.tables import as_published, assert_same, in_english, shuffled, stored
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.contracts import Feature, RatingScale
+from tasks.core.contracts import Feature, RatingScale
+from tasks.core.errors import DataError
+from tasks.core.hashing import Uniforms
 from tasks.datasets.movielens import ML_100K
-from tasks.errors import DataError
-from tasks.hashing import Uniforms
 from tasks.papers.dpvae.protocol import (
     Options,
     argsort,

@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.contracts import Feature, RatingScale, users_schema
+from tasks.core.contracts import Feature, RatingScale, users_schema
+from tasks.core.errors import DataError
+from tasks.core.raw import RawTables
 from tasks.datasets.encoding import encode
 from tasks.datasets.movielens import ML_100K
-from tasks.errors import DataError
 from tasks.papers.gerai.protocol import Options, prepare, rating_features
-from tasks.raw import RawTables
 from tests.datasets import formats
 from tests.protocols import tables
 

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.contracts import RatingScale
-from tasks.errors import DataError
+from tasks.core.contracts import RatingScale
+from tasks.core.errors import DataError
 from tasks.papers.multvae.protocol import Options, prepare
 from tasks.papers.protocol import Prepared
 from tests.protocols.tables import as_published, assert_same, in_english, interactions, stored

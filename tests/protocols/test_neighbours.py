@@ -14,7 +14,8 @@ import torch
 
 from tasks.audits import Samples, auditor, sgd, sums
 from tasks.audits.verdicts import lower_bound
-from tasks.contracts import SPLITS, Feature, RatingScale
+from tasks.core.contracts import SPLITS, Feature, RatingScale
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.dpals import distinct_cells
 from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularityConfig
 from tasks.papers.dipsgnn import protocol as dipsgnn
@@ -26,7 +27,6 @@ from tasks.papers.privsr import protocol as privsr
 from tasks.papers.protocol import Prepared
 from tasks.privacy.audits.audit import audit
 from tasks.privacy.controls import scaled
-from tasks.training_data import TrainingData
 from tests.protocols.tables import INTERACTIONS, assert_same, shuffled, stored
 
 N_USERS, N_ITEMS = 60, 25

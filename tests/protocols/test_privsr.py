@@ -5,9 +5,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.contracts import RatingScale
+from tasks.core.contracts import RatingScale
+from tasks.core.errors import DataError
 from tasks.datasets.trust import CIAO, EPINIONS, ReleaseOptions, TrustNetwork
-from tasks.errors import DataError
 from tasks.papers.privsr.protocol import Options, prepare
 from tasks.papers.protocol import NetworkCount, Prepared
 from tests.datasets import formats

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.contracts import Feature, RatingScale, Schema
+from tasks.core.contracts import Feature, RatingScale, Schema
+from tasks.core.raw import RawSchema
 from tasks.datasets.encoding import encode
 from tasks.privacy.mechanisms import multidimensional
 from tasks.quality import metrics, perturbed, processed, raw, releases
 from tasks.quality.rules import Table
-from tasks.raw import RawSchema
 
 N_USERS, N_ITEMS, K = 12, 40, 5
 EPSILON = 7.5  # 4 features: 3 of them are sampled

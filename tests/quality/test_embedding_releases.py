@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from tasks.config.tasks import ATTACKS
-from tasks.contracts import Schema
-from tasks.errors import DataError
+from tasks.core.contracts import Schema
+from tasks.core.errors import DataError
 from tasks.quality import metrics
 from tasks.quality.releases import embedding_releases
 from tasks.quality.rules import Rule, Table, count, first_rows

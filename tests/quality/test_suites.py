@@ -6,12 +6,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.contracts import RatingScale
-from tasks.errors import DataError
+from tasks.core.contracts import RatingScale
+from tasks.core.errors import DataError
+from tasks.core.raw import RawSchema
 from tasks.quality import metrics, processed, raw, releases
 from tasks.quality.raw import on_scale
 from tasks.quality.rules import Rule, Table, count, first_rows
-from tasks.raw import RawSchema
 from tests.quality import tables
 from tests.quality.changes import Change, none, value
 from tests.quality.faults import FAULTS, LIST, RULES, Fault, wrong_values

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from tasks.errors import PrivacyError
+from tasks.core.errors import PrivacyError
 from tasks.privacy import noise
 from tasks.release import audit, making, sums
 from tasks.release.building import Wanted, build

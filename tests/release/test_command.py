@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 import dprec
 from dprec import release
-from tasks.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.external.coding import coded
 from tasks.external.reading import Names
 from tasks.privacy import noise

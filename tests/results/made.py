@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from tasks import contracts
+from tasks.core import contracts
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import PAIRS
 from tasks.privacy.accounting.ledger import Event, LedgerEntry

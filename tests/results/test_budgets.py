@@ -7,7 +7,7 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.pages.page import rounded_down
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Level, Unit

@@ -10,7 +10,7 @@ import yaml
 from jinja2 import UndefinedError
 
 from tasks.config.tasks import resolve
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.papers import PAPERS
 from tasks.results.claims import Order, Readings, Trend
 from tasks.results.paper import Paper, load

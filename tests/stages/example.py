@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks import contracts
+from tasks.core import contracts
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import BY_USER
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry, unprotected_entry

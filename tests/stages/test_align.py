@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import Anchors
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tasks.stages import align, check, collect_parts, perturb

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.attacks import attribute
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.stages import attack, targets
 from tasks.stages.checks import attacks as checks

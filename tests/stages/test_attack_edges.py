@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from tasks import contracts
 from tasks.attacks import edge_worlds, edges
 from tasks.config.params import PARAMS_FILE, Params, load
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.hashing import Uniforms
 from tasks.evaluation import ranking
-from tasks.hashing import Uniforms
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.privacy.mechanisms import aggregation
 from tasks.stages import attack_edges, train

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from tasks import contracts
-from tasks.contracts import Feature
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.contracts import Feature
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import Anchors
 from tasks.evaluation.classification import decision_tree, logistic_regression
 from tasks.quality import metrics

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 import torch
 
-from tasks import device
 from tasks.attacks import shadows
 from tasks.config.params import load
 from tasks.config.references import check_references
-from tasks.errors import PrivacyError
+from tasks.core import device
+from tasks.core.errors import PrivacyError
 from tasks.models.ranking.ease import EASE
 from tasks.models.ranking.many import fit_many
 from tasks.privacy.accounting.ledger import Event, LedgerEntry

@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.attacks import reconstruction, submissions
 from tasks.attacks.reconstruction import Published, Targets
 from tasks.config.attacks import ReconstructionAttack
 from tasks.config.params import load
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
 from tasks.evaluation.rating import mae
 from tasks.stages import attack_ratings, train
 from tasks.stages.attack_ratings import Release, attack_release

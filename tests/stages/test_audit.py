@@ -8,7 +8,7 @@ import pytest
 
 from tasks.audits import OF_CODE
 from tasks.audits.verdicts import is_fault
-from tasks.errors import PrivacyError
+from tasks.core.errors import PrivacyError
 from tasks.privacy.mechanisms import piecewise
 from tasks.stages import audit
 from tasks.stages.common import RUNS, read_json

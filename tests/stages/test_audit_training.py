@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, PrivacyError
+from tasks.core.errors import ConfigurationError, PrivacyError
 from tasks.privacy.mechanisms import dpsgd
 from tasks.stages import audit_training
 from tasks.stages.common import RUNS, digest, read_json

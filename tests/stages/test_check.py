@@ -11,13 +11,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.config.fields import BASE
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.raw import write_raw_schema
 from tasks.quality import metrics
 from tasks.quality.rules import Table, holds
-from tasks.raw import write_raw_schema
 from tasks.stages import check
 from tasks.stages.checks import attacks
 from tasks.stages.common import require_passed, write_json

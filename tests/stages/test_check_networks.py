@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
 from tasks.stages import check
 from tasks.stages.common import QUALITY, RUNS, read_json, require_passed
 from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors, write_vectors

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.config.params import Params, load
 from tasks.config.references import own_problems
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
 from tasks.evaluation.metrics import measure
 from tasks.evaluation.pairs import BY_USER, by_user
 from tasks.evaluation.ranking import Seen, full_values

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from polars.exceptions import PanicException
 
-from tasks import disk
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DamagedError, DataError, PrivacyError
+from tasks.core import disk
+from tasks.core.errors import ConfigurationError, DamagedError, DataError, PrivacyError
 from tasks.stages import code, common
 from tasks.stages.command import run_stage
 from tasks.stages.common import CACHE, atomic_write, digest, read_json, require_passed, write_json

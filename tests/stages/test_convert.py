@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.errors import DataError
-from tasks.raw import read_raw
+from tasks.core.errors import DataError
+from tasks.core.raw import read_raw
 from tasks.stages import convert, download
 from tasks.stages.common import INTERIM, RAW, digest, read_json
 

@@ -11,9 +11,9 @@ from flows.data import data_verify
 from tasks.config.messages import options
 from tasks.config.params import Dataset
 from tasks.config.tasks import resolve
+from tasks.core.errors import ByHandError, ConfigurationError
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.movielens import ML_100K
-from tasks.errors import ByHandError, ConfigurationError
 from tasks.stages import data, download
 from tasks.stages.common import CHECKPOINTS, PLACED
 

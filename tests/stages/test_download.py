@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tasks.core.errors import DataError
 from tasks.datasets import archive
 from tasks.datasets.movielens import ML_100K
-from tasks.errors import DataError
 from tasks.stages import download
 from tasks.stages.common import PLACED, RAW, digest, read_json
 

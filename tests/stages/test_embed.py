@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from tenacity import stop_after_attempt
 
-from tasks import contracts
 from tasks.config.params import load
-from tasks.contracts import Feature
+from tasks.core import contracts
+from tasks.core.contracts import Feature
+from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import glove, transfer
-from tasks.errors import ByHandError, DataError
 from tasks.stages import embed, train
 from tasks.stages.common import PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.stages.inputs import read_inputs

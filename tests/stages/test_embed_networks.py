@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import embed_networks
 from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, digest, read_json, write_json

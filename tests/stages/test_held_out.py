@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.config import references
 from tasks.config.params import Evaluation, Training, load
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
+from tasks.core.hashing import Uniforms
 from tasks.evaluation.metrics import ranking_metrics
 from tasks.evaluation.ranking import MEASURED
 from tasks.evaluation.splits import TEST, TRAIN, VALID, random_ranks
-from tasks.hashing import Uniforms
 from tasks.models.ranking.ease import EASE, EASEConfig
 from tasks.stages import check, train
 from tasks.stages.common import PROCESSED, RUNS, read_json

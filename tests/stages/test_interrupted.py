@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.stages import check, collect, report
 from tasks.stages.common import QUALITY, REPORTS, RESULTS, digest, require_passed
 from tests.stages import example, tiny

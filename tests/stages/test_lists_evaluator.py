@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tasks import contracts
 from tasks.config.params import Evaluation, Training
+from tasks.core import contracts
 from tasks.models.ranking.popularity import Popularity
 from tasks.stages.common import PROCESSED
 from tasks.stages.evaluators.lists import TopK

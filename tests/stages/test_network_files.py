@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
-from tasks.contracts import Schema
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.contracts import Schema
+from tasks.core.errors import DataError
 from tasks.stages.common import write_json
 from tasks.stages.network_files import embedded_networks, read_vectors
 

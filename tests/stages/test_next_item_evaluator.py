@@ -10,17 +10,17 @@ import pytest
 import torch
 import yaml
 
-from tasks import contracts
 from tasks.config.params import Evaluation, Training
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, NextItemRecommender, Progress, Recommender
-from tasks.sequences import Sequences
 from tasks.stages import check, train
 from tasks.stages.common import PROCESSED, RUNS, read_json
 from tasks.stages.evaluators.lists import TopK
 from tasks.stages.evaluators.next_items import NextItem
 from tasks.stages.inputs import Inputs
-from tasks.training_data import TrainingData
 from tests.stages import tiny
 
 N_ITEMS = 10

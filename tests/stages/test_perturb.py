@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import multidimensional

@@ -7,13 +7,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.config.audited import released_lines
 from tasks.config.params import load
-from tasks.contracts import ProcessedTables
+from tasks.core import contracts
+from tasks.core.contracts import ProcessedTables
+from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import glove
 from tasks.datasets.encoding import encode
-from tasks.errors import ByHandError, DataError
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.remarks import because, gap

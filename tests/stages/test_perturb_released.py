@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks import contracts
+from tasks.core import contracts
 from tasks.datasets.encoding import encode
 from tasks.stages import perturb
 from tests.stages import test_perturb_networks as of

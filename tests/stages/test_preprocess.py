@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
+from tasks.core import contracts
+from tasks.core.errors import DataError
+from tasks.core.raw import read_raw
 from tasks.datasets.encoding import encode
-from tasks.errors import DataError
-from tasks.raw import read_raw
 from tasks.stages import convert, download, preprocess
 from tasks.stages.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json
 from tests.stages import tiny

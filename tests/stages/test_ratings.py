@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 import torch
 
-from tasks import contracts
 from tasks.config.params import Evaluation, Training, load
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
 from tasks.models.base import RatingPredictor
 from tasks.stages import check, train
 from tasks.stages.common import RUNS, read_json

@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks import contracts
-from tasks.errors import DataError, PrivacyError
+from tasks.core import contracts
+from tasks.core.errors import DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
 from tasks.results import composition, files, load, tables
 from tasks.stages import collect, report

@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.attacks.edges import EDGES
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
 from tasks.privacy.audits.unaudited import reason
 from tasks.results import tables
 from tasks.stages import attack_edges, attack_ratings, audit, check, collect, report, train

@@ -17,7 +17,7 @@ import pytest
 from filelock import FileLock
 
 from tasks.config.params import load
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.stages import collect, provenance, runs
 from tasks.stages.common import RUNS, read_json
 from tasks.stages.runs import Unit, Work

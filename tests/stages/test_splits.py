@@ -9,10 +9,10 @@ import pytest
 import yaml
 from safetensors.numpy import load_file
 
-from tasks import contracts
 from tasks.config.params import load
 from tasks.config.references import check_references
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.run_numbers import APART
 from tasks.privacy.noise import recording
 from tasks.stages import check, collect, perturb, table, train

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from safetensors.torch import load_file
 
-from tasks import contracts
 from tasks.config.params import load
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
 from tasks.evaluation.pairs import BY_USER
 from tasks.models.ranking.dpmf import DPMF
 from tasks.privacy.accounting.ledger import LedgerEntry

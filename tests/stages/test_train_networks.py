@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DataError
+from tasks.core import contracts
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.stages import align, collect, embed_networks, monitor, runs, train_networks
 from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedding_file, read_vectors, write_vectors

@@ -12,7 +12,7 @@ import yaml
 
 from tasks.config.fields import Tuning, model_config
 from tasks.config.params import load
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.evaluation import ranking
 from tasks.models import model_class
 from tasks.stages import tune

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from tasks import contracts
 from tasks.config.params import load
 from tasks.config.references import check_references
-from tasks.contracts import Feature, Schema
+from tasks.core import contracts
+from tasks.core.contracts import Feature, Schema
+from tasks.core.hashing import Uniforms
 from tasks.evaluation.ranking import ranking_table
-from tasks.hashing import Uniforms
 from tasks.stages.common import PROCESSED, QUALITY, REFERENCE, write_json
 from tasks.stages.inputs import Inputs
 from tests import parameters as parameters_

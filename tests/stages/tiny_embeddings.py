@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks import contracts
+from tasks.core import contracts
 from tasks.stages.common import PROCESSED, RUNS, file_digest
 from tests.stages import tiny, tiny_networks
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks import contracts
-from tasks.contracts import Feature, Schema
+from tasks.core import contracts
+from tasks.core.contracts import Feature, Schema
 from tasks.datasets import glove
 from tasks.stages.common import PLACED, PROCESSED, write_json
 from tests.stages import tiny

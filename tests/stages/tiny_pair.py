@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks import contracts
-from tasks.contracts import Feature, Schema
+from tasks.core import contracts
+from tasks.core.contracts import Feature, Schema
 from tasks.stages.common import PROCESSED, write_json
 from tasks.stages.network_files import EMBEDDINGS
 from tests.stages import tiny, tiny_networks

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks import contracts
-from tasks.contracts import RatingScale
+from tasks.core import contracts
+from tasks.core.contracts import RatingScale
 from tasks.stages.common import PROCESSED
 from tests.stages import tiny
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks import contracts
+from tasks.core import contracts
 from tasks.stages import perturb
 from tasks.stages.common import PERTURBED, PROCESSED
 from tasks.stages.network_files import ALIGNED, embedding_file, write_vectors

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors, PairScorer, chance, precision
 from tasks.evaluation.detection import Rate
 from tasks.evaluation.metrics import Record, record

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.classification import Vectors, check_vectors
 from tasks.evaluation.detection import Rate
 from tasks.evaluation.statistics import clopper_pearson

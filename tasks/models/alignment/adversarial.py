@@ -28,8 +28,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.device import chosen
-from tasks.errors import DataError
+from tasks.core.device import chosen
+from tasks.core.errors import DataError
 from tasks.models.alignment.procrustes import Csls, nearest_orthogonal
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.training import draw_weights

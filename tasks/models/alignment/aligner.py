@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Pairs, similarity_scorer
 from tasks.models.alignment.adversarial import (
     AdversarialConfig,

@@ -18,7 +18,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.alignment import PairScorer
 from tasks.evaluation.ranking import tie_order
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.models.training import EpochConfig, PairwiseModel
-from tasks.training_data import TrainingData
 
 
 class BPRConfig(EpochConfig):

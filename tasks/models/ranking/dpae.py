@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import Recommender
 from tasks.models.draws import normal
@@ -29,7 +30,6 @@ from tasks.models.user_level import UserLevelModel
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, OWN_LIST, PLACE
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
-from tasks.training_data import TrainingData
 
 PIECE = 512  # users at a time when all are encoded
 

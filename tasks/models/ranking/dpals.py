@@ -46,6 +46,7 @@ from pydantic import Field, model_validator
 from scipy.sparse import csr_array
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.draws import normal
@@ -57,7 +58,6 @@ from tasks.privacy.accounting.gaps import FLOATS, ONCE, OWN_LIST, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.remarks import because
-from tasks.training_data import TrainingData
 
 Floats = NDArray[np.float64]
 Adds = Callable[[csr_array], Floats]

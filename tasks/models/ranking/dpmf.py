@@ -50,7 +50,8 @@ from pydantic import Field, model_validator
 from scipy.sparse import csr_array
 from typing_extensions import override
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.factors import (
     NON_PRIVATE,
@@ -68,7 +69,6 @@ from tasks.privacy.insecurity import OBJECTIVE
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.privacy.remarks import KnownGap, because, gap
 from tasks.privacy.terms import Unit
-from tasks.training_data import TrainingData
 
 
 class DPMFConfig(FactorConfig):

@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
-from tasks.training_data import TrainingData
 
 BLOCK = 512
 """Columns that are worked on at a time."""

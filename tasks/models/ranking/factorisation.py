@@ -16,11 +16,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.models.draws import Draws
 from tasks.models.training import draw_weights
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel, UserNetwork
-from tasks.training_data import TrainingData
 
 
 class FactorisationConfig(UserConfig):

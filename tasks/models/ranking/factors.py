@@ -14,13 +14,13 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 from typing_extensions import override
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
+from tasks.core.training_data import TrainingData
 from tasks.models.base import ModelConfig, Recommender
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.mechanisms import objective
 from tasks.privacy.remarks import Explanation, KnownGap, gap
 from tasks.privacy.terms import Mechanism, Neighbouring, Unit
-from tasks.training_data import TrainingData
 
 NOTHING = 1e-9
 """A projection this short, relative to the longest, is rounding and has no direction."""

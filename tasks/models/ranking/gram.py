@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import DRAWN, ONCE, large_delta
@@ -24,7 +25,6 @@ from tasks.release import making, models
 from tasks.release.denoising import denoise
 from tasks.release.making import Budget, Release
 from tasks.release.sums import Rows, rows_of, squared
-from tasks.training_data import TrainingData
 
 
 class GramConfig(ModelConfig):

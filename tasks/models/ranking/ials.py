@@ -16,9 +16,9 @@ from pydantic import Field
 from scipy.sparse import csr_array, csr_matrix
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.ranking.factors import FactorModel, cells
-from tasks.training_data import TrainingData
 
 PIECE = 4096
 """Users solved at a time."""

@@ -16,10 +16,10 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from typing_extensions import override
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.models.ranking.factors import cells
-from tasks.training_data import TrainingData
 
 BLOCK = 2**22
 """Distances looked at together (32 MiB, and a few times that while the smallest are found)."""

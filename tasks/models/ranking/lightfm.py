@@ -16,11 +16,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.compiled import compiled
-from tasks.errors import ConfigurationError
+from tasks.core.compiled import compiled
+from tasks.core.errors import ConfigurationError
+from tasks.core.training_data import TrainingData
 from tasks.models.base import Recommender
 from tasks.models.training import DerivedModel, EpochConfig, NegativeSampler
-from tasks.training_data import TrainingData
 
 
 class LightFMConfig(EpochConfig):

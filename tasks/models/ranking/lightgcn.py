@@ -14,9 +14,9 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from tasks.core.training_data import TrainingData
 from tasks.graph import ops
 from tasks.models.training import DerivedModel, EpochConfig, PairwiseModel
-from tasks.training_data import TrainingData
 
 
 class LightGCNConfig(EpochConfig):

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from tasks.core.training_data import TrainingData
 from tasks.models.base import Model, ModelConfig, Recommender
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
 from tasks.models.training import NegativeSampler
-from tasks.training_data import TrainingData
 
 SIDE_BY_SIDE, ONE_BY_ONE = 33, 5
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import ONCE
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import laplace
 from tasks.privacy.remarks import gap
-from tasks.training_data import TrainingData
 
 
 class PrivatePopularityConfig(ModelConfig):

@@ -25,14 +25,14 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from typing_extensions import override
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
 from tasks.models.training import NegativeSampler, PairwiseModel, draw_weights
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.remarks import because, gap
-from tasks.training_data import TrainingData
 
 UNKNOWN = -1
 """Class of a user whose attribute no one knows."""

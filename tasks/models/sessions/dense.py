@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tasks.compiled import compiled
+from tasks.core.compiled import compiled
 from tasks.graph.prefixes import Ids, PrefixGraphs
 
 

@@ -30,9 +30,11 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from typing_extensions import override
 
+from tasks.core.hashing import digest, uniform
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
-from tasks.hashing import digest, uniform
 from tasks.models.sessions.gated import BATCH, Pair, Queries, ScaledConfig, ScaledSessions
 from tasks.models.sessions.ledgers import LABELS, READ, KeyedModel, graph_entry, lists_entry
 from tasks.models.sessions.sequential import Dropout
@@ -42,8 +44,6 @@ from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.keyed import head_ids, prefix_ids
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.remarks import because, gap
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 Kind = Literal["published", "released", "rigorous", "cached"]
 """Accountings, see the module."""

@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm, relu
 from typing_extensions import override
 
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.sessions.private import COUNTED, PrivateConfig, PrivateSequences, UserDropout
 from tasks.models.sessions.sasrec import Layout, SASRec, SASRecConfig, SASRecNetwork, mix
 from tasks.privacy.accounting.per_record import Owned, product
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 
 class DPSASRecConfig(PrivateConfig, SASRecConfig):

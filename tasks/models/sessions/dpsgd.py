@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from tasks.core.sequences import Sequences
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.models.sessions.gated import ScaledConfig, ScaledSessions, gru_update
 from tasks.models.sessions.private import GAPS, PrivateConfig, PrivateSequences, UserDropout
 from tasks.privacy.accounting.per_record import Owned, product
 from tasks.privacy.remarks import gap
-from tasks.sequences import Sequences
 
 
 class DPSGDConfig(PrivateConfig, ScaledConfig):

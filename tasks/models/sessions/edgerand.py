@@ -15,8 +15,10 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from tasks.core.hashing import mix
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
-from tasks.hashing import mix
 from tasks.models.sessions import dense
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
 from tasks.models.sessions.gated import GatedSessions, Pair, Queries
@@ -26,8 +28,6 @@ from tasks.privacy.accounting.gaps import GIVEN_EPOCH
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.remarks import because, gap
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 
 class EdgeRandConfig(DIPSGNNConfig):

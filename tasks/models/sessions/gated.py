@@ -19,6 +19,8 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from typing_extensions import override
 
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.graph.attention import attend
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
@@ -31,8 +33,6 @@ from tasks.models.sessions.sequential import (
     mean_cross_entropy,
 )
 from tasks.models.training import EpochConfig
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 Pair = tuple[Tensor, Tensor]
 BATCH = 32

@@ -22,6 +22,8 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 from typing_extensions import override
 
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.sessions.sequential import (
     NO_DROPOUT,
     Dropout,
@@ -31,8 +33,6 @@ from tasks.models.sessions.sequential import (
     mean_cross_entropy,
 )
 from tasks.models.training import draw_weights
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 PIECE = 256  # sequences at a time when the states of all users are computed
 

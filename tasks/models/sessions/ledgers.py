@@ -6,7 +6,7 @@ What the noise does cover, aggregates or matrices, has a line of its own that is
 
 from __future__ import annotations
 
-from tasks.errors import PrivacyError
+from tasks.core.errors import PrivacyError
 from tasks.models.base import Model
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import BY_EPOCHS, EPOCH, FLOATS, GIVEN_EPOCH

@@ -23,6 +23,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from typing_extensions import override
 
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.draws import OwnDraws
 from tasks.models.sessions.sequential import SequenceModel, inputs_and_targets
 from tasks.models.training import EpochConfig
@@ -32,8 +34,6 @@ from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.accounting.per_record import copies, weighted_sums, zero_infinite
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.remarks import KnownGap, because, gap
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 PIECE, EVENTS = 32, 8192
 """Users whose gradients are held at a time, and events up to which so many are; how many does not change a step but for

@@ -31,6 +31,8 @@ from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
 from tasks.models.draws import normal
 from tasks.models.sessions.ledgers import KeyedModel
@@ -42,8 +44,6 @@ from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.keyed import head_ids, prefix_ids
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.remarks import because, gap
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 Rows = NDArray[np.float64]
 

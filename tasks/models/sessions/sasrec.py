@@ -28,6 +28,8 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, relu, scaled_dot_product_attention
 from typing_extensions import override
 
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.sessions.sequential import (
     NO_DROPOUT,
     Dropout,
@@ -37,8 +39,6 @@ from tasks.models.sessions.sequential import (
     mean_cross_entropy,
 )
 from tasks.models.training import draw_weights
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 
 class SASRecConfig(SequenceConfig):

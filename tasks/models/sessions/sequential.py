@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from typing_extensions import override
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, NextItemRecommender, Progress
 from tasks.models.training import EpochConfig, EpochModel
-from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 
 class SequenceConfig(EpochConfig):

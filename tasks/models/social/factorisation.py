@@ -22,7 +22,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.errors import DataError, DivergenceError
+from tasks.core.errors import DataError, DivergenceError
+from tasks.core.training_data import TrainingData
 from tasks.models.base import Information, Observed, RatingPredictor, Replayed
 from tasks.models.draws import normal
 from tasks.models.social import ledgers
@@ -32,7 +33,6 @@ from tasks.models.social.parties import Friends, Steps, UntrustedRecommender, Us
 from tasks.models.social.ratings import RatingTable, Scale, checked_ratings
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.privacy.insecurity import SIMULATED
-from tasks.training_data import TrainingData
 
 PARTIES = ("recommender", "users", "friends")
 BYTES = 4

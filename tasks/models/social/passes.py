@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.compiled import compiled
+from tasks.core.compiled import compiled
 
 ROUNDING = np.float32(1e-3)
 """Variance that is added to that of noise: what is expanded and rounded is never exact."""

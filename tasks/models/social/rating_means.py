@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
 from tasks.models.social.ratings import Scale, checked_ratings
 from tasks.privacy import noise
@@ -23,7 +24,6 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import DRAWN, ONCE, OWN_FILE, UNUSED
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, untouched_entry
 from tasks.privacy.remarks import because, gap
-from tasks.training_data import TrainingData
 
 USER_LOCAL = (gap("own-predictions-means"), OWN_FILE)
 

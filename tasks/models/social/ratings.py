@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator
 from scipy.sparse import csr_array
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.models.social import passes
-from tasks.training_data import TrainingData
 
 
 def check_scale(scale: tuple[float, float]) -> tuple[float, float]:

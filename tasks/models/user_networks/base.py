@@ -24,7 +24,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.models.base import SILENT, Model, ModelConfig, Progress
 from tasks.models.draws import normal
 from tasks.models.training import EpochModel

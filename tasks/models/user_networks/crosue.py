@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 from typing_extensions import override
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import Constants, EpochEmbedder, NetworkData, PairData, PairEmbedder
 from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends

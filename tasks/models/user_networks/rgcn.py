@@ -27,7 +27,7 @@ from torch.nn.functional import embedding_bag, leaky_relu
 from torch.utils.checkpoint import checkpoint
 from typing_extensions import override
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, centre, scale
 from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends

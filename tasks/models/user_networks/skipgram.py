@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 from typing_extensions import override
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.models.base import ModelConfig
 from tasks.models.user_networks.base import DirectEmbedder, NetworkData, Posts
 from tasks.models.user_networks.friendship import cooccurrences, walks_of

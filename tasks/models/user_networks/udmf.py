@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import Constants, EpochEmbedder, NetworkData, UserEmbedder
 from tasks.models.user_networks.skipgram import NetMFConfig, Word2VecConfig, netmf_vectors, text_of_users

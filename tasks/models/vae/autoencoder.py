@@ -25,7 +25,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
+from tasks.core.training_data import TrainingData
 from tasks.models.draws import Draws, normal
 from tasks.models.training import draw_weights
 from tasks.models.vae.user_config import UserConfig
@@ -33,7 +34,6 @@ from tasks.models.vae.userwise import UserModel, UserNetwork
 from tasks.privacy.mechanisms import ghost
 from tasks.privacy.mechanisms.optimal_clip import sigma
 from tasks.privacy.noise import gaussian
-from tasks.training_data import TrainingData
 
 
 class AEConfig(UserConfig):

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
+from tasks.core.training_data import TrainingData
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress, Recommender
 from tasks.models.draws import Draws, OwnDraws
@@ -27,7 +28,6 @@ from tasks.models.vae.user_config import UserConfig, entries, plan_releases
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.insecurity import OWN_SCALES
 from tasks.privacy.mechanisms import dpsgd, ghost, laplace, user_sgd
-from tasks.training_data import TrainingData
 
 PIECE = 512  # users at a time when all are encoded
 LARGE = 1e30

@@ -24,11 +24,11 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.raw import RawTables
 from tasks.evaluation.splits import TEST, by_time, positions
 from tasks.papers import protocol
 from tasks.papers.protocol import Prepared, RangeOptions
-from tasks.raw import RawTables
 
 
 class Options(RangeOptions):

@@ -17,10 +17,10 @@ from typing import Literal
 import polars as pl
 from pydantic import Field
 
-from tasks.errors import DamagedError, DataError
+from tasks.core.errors import DamagedError, DataError
+from tasks.core.raw import RawTables
 from tasks.papers import protocol
 from tasks.papers.protocol import NetworkCount, Prepared
-from tasks.raw import RawTables
 
 OF_USERS = {
     "users": ("user",),

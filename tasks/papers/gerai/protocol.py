@@ -17,13 +17,13 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tasks.contracts import SPLITS, Feature, RatingScale
-from tasks.errors import DataError
+from tasks.core.contracts import SPLITS, Feature, RatingScale
+from tasks.core.errors import DataError
+from tasks.core.hashing import Uniforms
+from tasks.core.raw import RawTables
 from tasks.evaluation.splits import TEST, TRAIN, VALID, positions, within_users
-from tasks.hashing import Uniforms
 from tasks.papers import protocol
 from tasks.papers.protocol import Prepared
-from tasks.raw import RawTables
 
 MOST_LEVELS = 10
 """A finer scale has no count and share per level."""

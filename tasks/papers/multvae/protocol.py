@@ -19,12 +19,12 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
+from tasks.core.hashing import Uniforms
+from tasks.core.raw import RawTables
 from tasks.evaluation.splits import TEST, TRAIN, VALID, random_ranks
-from tasks.hashing import Uniforms
 from tasks.papers import protocol
 from tasks.papers.protocol import Prepared, RangeOptions
-from tasks.raw import RawTables
 
 
 class Options(RangeOptions):

@@ -20,11 +20,11 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from tasks.core.hashing import Uniforms
+from tasks.core.raw import RawTables
 from tasks.evaluation.splits import of_fold
-from tasks.hashing import Uniforms
 from tasks.papers import protocol
 from tasks.papers.protocol import Count, NetworkCount, Prepared, RangeOptions
-from tasks.raw import RawTables
 
 BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
 """The largest number of single precision below 1."""

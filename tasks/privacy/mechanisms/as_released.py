@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 
 
 class Transposed(nn.Module):

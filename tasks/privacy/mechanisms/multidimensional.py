@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.contracts import Feature
+from tasks.core.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import RECORDED, ROUNDED, SEED_OF_RELEASE, side_by_side

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import product
 
-from tasks import contracts
 from tasks.config.attacks import AttributeAttack, EmbeddingAttack
 from tasks.config.fields import BASE
 from tasks.config.params import Experiment, Suite
+from tasks.core import contracts
 from tasks.quality.metrics import Names, embedding_attack_metrics
 from tasks.stages.checks.embedding import schemas
 from tasks.stages.common import PROCESSED

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks import contracts
 from tasks.config.params import Experiment, Params, Suite, entry
-from tasks.contracts import Schema
+from tasks.core import contracts
+from tasks.core.contracts import Schema
 from tasks.quality.metrics import Names, alignment_metrics, alignment_tables, embedding_metrics
 from tasks.quality.releases import embedding_releases
 from tasks.quality.rules import Table

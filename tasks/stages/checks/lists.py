@@ -14,9 +14,9 @@ from typing import NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from tasks import contracts
 from tasks.config.params import Experiment, Suite
-from tasks.contracts import Schema
+from tasks.core import contracts
+from tasks.core.contracts import Schema
 from tasks.quality.metrics import Names, ranking_metrics
 from tasks.quality.releases import Released, next_items, predictions, recommendations
 from tasks.quality.rules import Table

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks import contracts
 from tasks.config.params import Experiment, Suite
-from tasks.errors import DamagedError
+from tasks.core import contracts
+from tasks.core.errors import DamagedError
 from tasks.quality.rules import Table
 from tasks.stages.common import RUNS
 

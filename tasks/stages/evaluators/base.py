@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from tasks.config.params import Evaluation, Experiment, Suite, Training
 from tasks.config.tasks import TASKS, resolve
+from tasks.core.hashing import Uniforms
+from tasks.core.training_data import TrainingData
 from tasks.evaluation import ranking
 from tasks.evaluation.metrics import Measured, Record, Values, measure, records
-from tasks.hashing import Uniforms
 from tasks.models.base import Model
 from tasks.privacy.terms import Protected
 from tasks.stages.inputs import Inputs
-from tasks.training_data import TrainingData
 
 
 class Evaluated(NamedTuple):

@@ -16,14 +16,14 @@ import polars as pl
 import torch
 from numpy.typing import NDArray
 
-from tasks import contracts
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
+from tasks.core.training_data import TrainingData
 from tasks.evaluation import ranking
 from tasks.models.base import Model, Recommender
 from tasks.models.ranking.folding import fold_in
 from tasks.privacy.terms import Protected
 from tasks.stages.evaluators.base import Evaluated, Evaluator
-from tasks.training_data import TrainingData
 
 
 class HeldOut(Evaluator):

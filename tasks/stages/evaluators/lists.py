@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks import contracts
+from tasks.core import contracts
+from tasks.core.sequences import Sequences
 from tasks.evaluation import ranking
 from tasks.evaluation.metrics import Measured, catalogue_metrics, measure, sampled_values
 from tasks.models.base import NextItemRecommender, Recommender
 from tasks.privacy.terms import Protected
-from tasks.sequences import Sequences
 from tasks.stages.evaluators.base import Evaluated, Evaluator
 
 SCORED = 16

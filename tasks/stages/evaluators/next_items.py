@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from tasks import contracts
-from tasks.errors import DataError
+from tasks.core import contracts
+from tasks.core.errors import DataError
+from tasks.core.sequences import Sequences
+from tasks.core.training_data import TrainingData
 from tasks.evaluation import next_items, ranking
 from tasks.evaluation.metrics import Record, measure, records
 from tasks.models.base import Model, NextItemRecommender, Recommender
 from tasks.privacy.terms import Protected
-from tasks.sequences import Sequences
 from tasks.stages.evaluators.base import Evaluated, Evaluator
-from tasks.training_data import TrainingData
 
 
 class NextItem(Evaluator):

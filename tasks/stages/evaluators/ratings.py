@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks import contracts
-from tasks.contracts import RatingScale
+from tasks.core import contracts
+from tasks.core.contracts import RatingScale
 from tasks.evaluation import rating
 from tasks.evaluation.metrics import record
 from tasks.models.base import RatingPredictor

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tasks.attacks.embeddings.anchors import Matches, choose, evaluate, name_confidently, nearest_accounts, reidentify
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors, similarity_scorer
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from tasks.attacks.embeddings.links import FALSE_POSITIVES, Pairs, Similarity, auc, draw, similarities, steal, tpr
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 
 CHANCE = {"auc": 0.5, "tpr": FALSE_POSITIVES}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.models.alignment.adversarial import (
     AdversarialConfig,
     AdversarialStart,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.evaluation.alignment import precision
 from tasks.models.alignment.adversarial import AdversarialConfig
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.models.alignment import procrustes
 from tasks.models.alignment.procrustes import Csls
 

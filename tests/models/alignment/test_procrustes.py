@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
 
-from tasks.errors import DataError
+from tasks.core.errors import DataError
 from tasks.models.alignment.procrustes import nearest_orthogonal, procrustes, refine
 from tests.models.alignment.clouds import clustered, rotated
 

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.graph import ops
 from tasks.graph.attention import attend
 from tasks.models.training import DerivedModel, EpochConfig, PairwiseModel, draw_weights
-from tasks.training_data import TrainingData
 
 PIECE = 2**19  # numbers at a time when all items are scored: 2 MB of float32
 

@@ -16,13 +16,13 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.gerai.gcn import GCN, GCNConfig, GCNNetwork
 from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.insecurity import FUNCTIONAL
 from tasks.privacy.mechanisms import functional
 from tasks.privacy.remarks import because, gap
-from tasks.training_data import TrainingData
 
 
 class GERAIConfig(GCNConfig):

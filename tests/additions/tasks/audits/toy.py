@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.audits import Samples
+from tasks.core.training_data import TrainingData
 from tasks.models.ranking.noisy_toy import NoisyToy, NoisyToyConfig
-from tasks.training_data import TrainingData
 
 
 def cells(seed: int, n_samples: int = 2_000, epsilon: float = 1.0) -> Samples:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tasks.contracts import Feature, RatingScale
+from tasks.core.contracts import Feature, RatingScale
+from tasks.core.raw import write_raw
 from tasks.datasets.fetch import NoOptions, Places, Source
 from tasks.datasets.files import Column, TextTable
-from tasks.raw import write_raw
 
 SOURCE = Source(
     name="toy",
@@ -52,7 +52,7 @@ def obtain(folder: Path, places: Places, options: NoOptions) -> None:
 
 
 def convert(folder: Path, place: Path, options: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`.
+    """Write the raw tables (`tasks.core.raw.RAW_COLUMNS`) into `place`.
 
     Raises:
         DataError: a file is missing or malformed; a rating or colour is not allowed, or a pair or user repeated.

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from pydantic import Field
 
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.ranking.toy import Toy
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.training_data import TrainingData
 
 
 class NoisyToyConfig(ModelConfig):

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
-from tasks.training_data import TrainingData
 
 
 class Toy(Recommender):

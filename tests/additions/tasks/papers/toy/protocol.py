@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from tasks.core.hashing import Uniforms
+from tasks.core.raw import RawTables
 from tasks.evaluation.splits import within_users
-from tasks.hashing import Uniforms
 from tasks.papers.protocol import Options as BaseOptions
 from tasks.papers.protocol import Prepared, as_text, count, dense_ids, profiles, renumber, split_names
-from tasks.raw import RawTables
 
 
 class Options(BaseOptions):

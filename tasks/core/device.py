@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tasks.errors import ConfigurationError
+from tasks.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import torch

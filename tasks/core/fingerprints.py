@@ -23,9 +23,9 @@ from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 
-from tasks.disk import text_digest
-from tasks.errors import ConfigurationError
-from tasks.syntax import Reader
+from tasks.core.disk import text_digest
+from tasks.core.errors import ConfigurationError
+from tasks.core.syntax import Reader
 
 PACKAGES = {
     "dgl": "dgl",

@@ -1,6 +1,6 @@
 """The tables that stages hand to one another: Arrow schemas, and reading and writing them as Parquet (zstd).
 
-All tables here have dense int32 ids from 0 for users and items; `tasks.raw` has those with the published ids.
+All tables here have dense int32 ids from 0 for users and items; `tasks.core.raw` has those with the published ids.
 `read` and `write` refuse a table whose columns or types differ from its contract, so a stage can rely on what it
 reads; what a table must *mean* (ranges, uniqueness) is judged by the expectation suites of `tasks.quality`.
 """
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tasks.errors import DamagedError, DataError
+from tasks.core.errors import DamagedError, DataError
 
 SPLITS = ("train", "valid", "test")
 ROW_GROUP = 1 << 20

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
-from tasks.contracts import Feature, RatingScale, columns_of
-from tasks.errors import DamagedError, DataError
+from tasks.core.contracts import Feature, RatingScale, columns_of
+from tasks.core.errors import DamagedError, DataError
 
 
 class RawSchema(BaseModel):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from tasks.hashing import Uniforms, keys, uniform
+from tasks.core.hashing import Uniforms, keys, uniform
 
 FALSE_ALARM = 1e-6
 MASK = 2**64 - 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.errors import ByHandError, ConfigurationError, DataError
+from tasks.core.errors import ByHandError, ConfigurationError, DataError
 
 
 @pytest.mark.parametrize("kind", [DataError, ConfigurationError])

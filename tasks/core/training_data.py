@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
-from tasks.sequences import Sequences
+from tasks.core.errors import DataError
+from tasks.core.sequences import Sequences
 
 
 @dataclass(frozen=True)

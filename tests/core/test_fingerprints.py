@@ -13,11 +13,11 @@ import grimp
 import pytest
 
 from tasks.config.params import Experiment, Params, load
-from tasks.errors import ConfigurationError
-from tasks.fingerprints import PACKAGES, Module, Plugin, Source
+from tasks.core.errors import ConfigurationError
+from tasks.core.fingerprints import PACKAGES, Module, Plugin, Source
 from tasks.stages import code, papers, table
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BPR = Plugin("tasks.models", "MODELS", "bpr")
 TRAIN = "tasks.stages.train"
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.sequences import Sequences
+from tasks.core.sequences import Sequences
 
 Lists = dict[int, list[int]]
 """User -> items, first to last."""

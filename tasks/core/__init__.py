@@ -1,0 +1,1 @@
+"""What all floors share: tables between stages, errors, files, the device, digests of code."""
