@@ -13,8 +13,8 @@ from flows import audit, data, groups, release, settings
 from flows.groups import AUDIT, MAINTENANCE, OWN, RELEASE, REPRODUCE
 from flows.stopping import as_usual, end_on_signal
 from tasks.core.errors import ConfigurationError, DataError
-from tasks.stages.common import private
-from tasks.stages.last_words import one_line
+from tasks.pipeline.common import private
+from tasks.pipeline.last_words import one_line
 
 app = typer.Typer(
     name="dprec",
@@ -95,7 +95,7 @@ def pipeline(
 ) -> None:
     """Write every dvc.yaml from the table of stages and the parameters. `run` and `check` do so by themselves."""
     from tasks.config import params
-    from tasks.stages import dvc_files
+    from tasks.pipeline import dvc_files
 
     loaded = params.load()
     for path in dvc_files.outdated_files(loaded) if check else dvc_files.write(loaded):

@@ -29,8 +29,8 @@ from flows.store import Store, line_of, work_on
 from flows.units import Unit, list_units, units_of
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
 from tasks.core.errors import ConfigurationError, DataError
-from tasks.stages import runs
-from tasks.stages.common import CHECKPOINTS
+from tasks.pipeline import runs
+from tasks.pipeline.common import CHECKPOINTS
 
 Needs = dict[str, float]
 """What a unit needs of its worker, as resources of Dask: `MEMORY` in bytes, and `GPU`."""

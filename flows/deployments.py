@@ -19,8 +19,8 @@ from flows.server import CREDENTIAL, serve, server
 from tasks.config.params import Suite, load
 from tasks.core.errors import ConfigurationError
 from tasks.external.folders import secret
+from tasks.pipeline.parent import RUN
 from tasks.stages.data import are_obtainable
-from tasks.stages.parent import RUN
 
 NIGHTLY = "demo"
 """The suite that runs every night; all others that are scheduled run every week."""

@@ -37,7 +37,7 @@ from flows.execution import holder, lives, say
 from flows.locks import LOCAL, computed_here, settle, take_committed, write_entry
 from flows.settings import is_writable, keep_shipped
 from tasks.core.errors import ConfigurationError, DprecError
-from tasks.stages.common import atomic_write, remove
+from tasks.pipeline.common import atomic_write, remove
 
 TRIED = {"dvc": "3.67.1", "dvc-data": "3.18.3", "dvc-objects": "5.2.0"}
 """Versions with which what follows was tried; `Output` and `Stage` are used as DVC itself does, and `_load` and

@@ -27,8 +27,8 @@ from tasks.config.references import check
 from tasks.core import device
 from tasks.core.disk import rename
 from tasks.core.errors import ConfigurationError
-from tasks.stages import dvc_files
-from tasks.stages.common import atomic_write, remove
+from tasks.pipeline import dvc_files
+from tasks.pipeline.common import atomic_write, remove
 
 PREPARED = Path("docs")
 

@@ -24,8 +24,8 @@ import psutil
 from flows import warm
 from flows.server import CREDENTIAL
 from tasks.core.errors import DprecError
-from tasks.stages.common import DATA
-from tasks.stages.parent import RUN, end_with
+from tasks.pipeline.common import DATA
+from tasks.pipeline.parent import RUN, end_with
 
 LOCK = DATA / ".lock"
 REFRESH_SECONDS = 5.0  # between two states of one progress bar
@@ -233,7 +233,7 @@ def _lines(stream: IO[bytes]) -> Iterator[str]:
 
 
 def progress(line: str) -> tuple[str, float | None]:
-    """The text of a line and, where `tasks.stages.screen` printed it, what share of the stage's work is done."""
+    """The text of a line and, where `tasks.pipeline.screen` printed it, what share of the stage's work is done."""
     try:
         record = json.loads(line)
         return record["text"], record["share"]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from flows.execution import say
 from tasks.config.params import own_file
-from tasks.stages.common import RESULTS, atomic_write, read_json
-from tasks.stages.provenance import git, processor
+from tasks.pipeline.common import RESULTS, atomic_write, read_json
+from tasks.pipeline.provenance import git, processor
 
 LOCAL = Path(".dvc/tmp/locks")
 """What this machine computed, in a file by the SHA-256 of the lock that stayed as committed."""

@@ -37,8 +37,8 @@ from flows.server import link
 from flows.units import Unit, Units
 from tasks.config import params
 from tasks.core.errors import ConfigurationError, DprecError
-from tasks.stages.common import REPORTS, private
-from tasks.stages.parent import end_with_run
+from tasks.pipeline.common import REPORTS, private
+from tasks.pipeline.parent import end_with_run
 
 WAKE_SECONDS = 0.5
 """How long Ctrl-C may take to be seen: polars has it restart system calls, and a wait without end would not see it."""

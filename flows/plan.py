@@ -16,7 +16,7 @@ from flows.dvc import Project, errors, name_of, open_project, parameters
 from flows.execution import Processes, say
 from tasks.config import params, references
 from tasks.core.errors import ConfigurationError
-from tasks.stages import dvc_files
+from tasks.pipeline import dvc_files
 
 CODE = "code"
 """The stage that checks all parameters and fingerprints the code of all other stages."""

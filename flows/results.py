@@ -18,6 +18,8 @@ from flows.tables import make_table, print_table
 from tasks.config.params import Params, load
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.pages import exports, page
+from tasks.pipeline.common import PROVENANCE, REPORTS, RESULTS
+from tasks.pipeline.provenance import git
 from tasks.results import composition
 from tasks.results.budgets import budgets
 from tasks.results.cards import card
@@ -26,8 +28,6 @@ from tasks.results.facts import System, Together
 from tasks.results.standings import Board, boards, entries, measure
 from tasks.results.summary import coverage
 from tasks.stages.agreement import METRICS, bands, compare, means
-from tasks.stages.common import PROVENANCE, REPORTS, RESULTS
-from tasks.stages.provenance import git
 from tasks.stages.report import collected, draw, paper_of, results_of
 
 RELEASED = {"gram-svd": "svd", "gram-ease": "ease"}

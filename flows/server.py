@@ -25,8 +25,8 @@ import httpx
 from rich.console import Console
 
 from tasks.core.errors import ConfigurationError
-from tasks.stages.common import REPORTS
-from tasks.stages.parent import end_with
+from tasks.pipeline.common import REPORTS
+from tasks.pipeline.parent import end_with
 
 CREDENTIAL = "PREFECT_API_AUTH_STRING"  # the variable from which Prefect's clients take it
 ADDRESS = "DPREC_REPORTS"

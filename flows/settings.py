@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tasks.core.errors import ConfigurationError
-from tasks.stages.common import RESULTS
+from tasks.pipeline.common import RESULTS
 
 SHIPPED = Path(".dvc/tmp/shipped")
 """A copy of each suite's `metrics.csv`, as it was in a project without git before anything ran."""

@@ -20,8 +20,8 @@ from tasks.config import messages
 from tasks.config.messages import first_error
 from tasks.config.params import load
 from tasks.core.errors import ConfigurationError, DataError, DprecError
-from tasks.stages import code
-from tasks.stages.common import read_json
+from tasks.pipeline import keys
+from tasks.pipeline.common import read_json
 
 ALLOWED = Path(".ci/stale.yaml")
 
@@ -79,7 +79,7 @@ def problems(project: Project, excused: dict[str, Reason]) -> list[str]:
 
 def main() -> None:
     """Raise a DprecError with everything that is stale and may not be."""
-    for path, expected in code.contents(load()).items():
+    for path, expected in keys.contents(load()).items():
         if read_json(path) != expected:
             raise ConfigurationError(f"{path}: is behind the code; run `dvc repro code`, and commit it")
     settings.apply(Path.cwd())

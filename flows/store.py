@@ -3,7 +3,7 @@
 A store is a folder or anything else that `fsspec` opens by an address: `s3://…`, `gcs://…`, `ssh://…`. Below it lie
 
     files/SHA-256             inputs of units, files of finished units, lists of inputs
-    units/FOLDER.json         the manifest of a finished unit (`tasks.stages.runs`), written after its files
+    units/FOLDER.json         the manifest of a finished unit (`tasks.pipeline.runs`), written after its files
 
 Every file is hashed when it is read, which shows damage. It shows no forgery: who may write there decides what a unit's
 results are. No one needs to lock anything, and what is removed from a store is put there or computed again.
@@ -32,9 +32,9 @@ from urllib.parse import urlsplit
 from flows.execution import say
 from tasks.core.disk import rename
 from tasks.core.errors import ConfigurationError, DataError
-from tasks.stages import runs
-from tasks.stages.common import atomic_write, file_digest
-from tasks.stages.parent import end_with
+from tasks.pipeline import runs
+from tasks.pipeline.common import atomic_write, file_digest
+from tasks.pipeline.parent import end_with
 
 RENAMED = {"file", "local", "sftp", "ssh", "smb"}
 """Where a file appears whole only if it is renamed into its place; object stores do so by themselves."""

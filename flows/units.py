@@ -2,7 +2,7 @@
 
 A stage works on its units from the first on. While no stage waits for a free core, other processes work on its last
 ones: units are locked, so none is worked on twice, and the stage waits for those that others have before it puts all
-together (`tasks.stages.runs`).
+together (`tasks.pipeline.runs`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from flows import warm
 from flows.execution import Killed, Processes, StageFailed
-from tasks.stages.runs import LOCK, MANIFEST
+from tasks.pipeline.runs import LOCK, MANIFEST
 from tasks.stages.units import WORK
 
 WORTH_SECONDS = 4.0

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from tasks.config.params import OWN_FILES, load, own_file
-from tasks.stages import code, table
+from tasks.pipeline import keys, table
 
 ROOT = Path(__file__).resolve().parents[1]
 OF_ENTRIES = ("experiments", "embeddings", "aligned")
@@ -81,7 +81,7 @@ def copy(place: Path) -> None:
 def fingerprint() -> None:
     """Write the fingerprints of the parameters in the current folder, as the stage `code` does."""
     params = load()
-    result = code.fingerprints(params)
+    result = keys.fingerprints(params)
     for file in table.dvc_files(params):
         path = Path(table.code_file(file))
         path.parent.mkdir(parents=True, exist_ok=True)

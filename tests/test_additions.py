@@ -17,9 +17,9 @@ import polars as pl
 import pytest
 
 from tasks.config.params import load
+from tasks.pipeline import keys
 from tasks.results.load import COMPARISON
 from tasks.results.paper import load as read_paper
-from tasks.stages import code
 
 pytestmark = pytest.mark.slow
 
@@ -171,7 +171,8 @@ RUN = """
 import runpy, sys
 
 from tasks.config.params import load
-from tasks.stages import audit, code, dvc_files, report, table
+from tasks.pipeline import keys, dvc_files, table
+from tasks.stages import audit, report
 
 params, only = load(), sys.argv[1:]
 dvc_files.write(params)
@@ -300,11 +301,11 @@ def test_all_of_it_runs_from_download_to_report(tree: Path, touched: dict[str, s
 
 
 def no_other_stage_moved(tree: Path) -> None:
-    before = code.fingerprints(load(ROOT / "params.yaml"))
+    before = keys.fingerprints(load(ROOT / "params.yaml"))
     for file in ("code.json", *(path.relative_to(ROOT) for path in ROOT.glob("suites/*/code.json"))):
         after = json.loads((tree / file).read_text(encoding="utf-8"))
-        for stage, keys in after.items():
-            others = {key: digest for key, digest in keys.items() if key != "toy"}
+        for stage, digests in after.items():
+            others = {key: digest for key, digest in digests.items() if key != "toy"}
             assert stage in READ_TERMS or others.items() <= before[stage].items()
 
 

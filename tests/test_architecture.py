@@ -133,7 +133,7 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
         "tasks/stages/check.py",  # TASKS, ATTACKS
         "tasks/stages/collect.py",  # TASKS, ATTACKS
         "tasks/stages/units.py",  # units of stages that have a fingerprint each
-        "tasks/stages/table.py",  # ATTACKS: it decides no output
+        "tasks/pipeline/table.py",  # ATTACKS: it decides no output
         "tasks/config/tasks.py",  # which all these resolve
         "tasks/stages/perturb.py",  # FEATURES, NETWORKS
         "tasks/stages/preprocess.py",  # PROTOCOLS

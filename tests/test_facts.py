@@ -23,7 +23,7 @@ ALLOWED = {
     "tasks/stages/agreement.py: tolerance": "code: patterns of metrics, of ids of METRICS",
     "tasks/stages/agreement.py: means": "metrics.csv of any revision: mean@10",
     "tasks/stages/collect.py: read_system": "params.yaml: an experiment's name without its suite's",
-    "tasks/stages/papers.py: *": "paper.yaml: functions that it names; names of modules",
+    "tasks/pipeline/papers.py: *": "paper.yaml: functions that it names; names of modules",
 }
 """Function, or * for all of a module -> whose text it looks into."""
 OTHERS = {"flows/dvc.py", "tasks/datasets/files.py"}

@@ -7,7 +7,8 @@ import pytest
 
 from tasks.config.params import load
 from tasks.core.errors import ConfigurationError
-from tasks.stages import code, dvc_files
+from tasks.pipeline import dvc_files
+from tasks.stages import code
 from tests import parameters
 
 HOSTILE = ("x; touch FILE", "$(touch FILE)", "a.b", "../a", "-x", "x y", "x\n", "x'", "\u0445", "X", "", "${key}")

@@ -11,7 +11,7 @@ import pytest
 from flows import plan
 from flows.dvc import Project, _repo, name_of
 from tasks.config.params import Params, load
-from tasks.stages import dvc_files
+from tasks.pipeline import dvc_files
 
 ROOT = Path(__file__).resolve().parents[1]
 SUITES = ("demo", "dipsgnn", "dpcrosue", "dpvae", "frontier-ml-1m-held-out", "gerai", "membership", "privsr")

@@ -6,10 +6,10 @@ import pytest
 
 from tasks.audits import AUDITS
 from tasks.pages import page as words
+from tasks.pipeline.papers import describe
 from tasks.privacy import noise, terms, units
 from tasks.privacy.accounting import ledger
 from tasks.results import claims
-from tasks.stages.papers import describe
 from tests.results.made import COMMITTED, committed
 
 

@@ -1,7 +1,7 @@
 """What a suite's systems can be for, and how they can be attacked: one entry each.
 
 Entries name modules of the stages and say what a suite's files must have. Stages import of them only what
-`tasks.stages.table` lists as their plug-ins; what else an entry says is in dvc.yaml, or decides only what is refused.
+`tasks.pipeline.table` lists as their plug-ins; what else an entry says is in dvc.yaml, or decides only what is refused.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ class AttackKind:
     `{checked}` all data of the systems that `names` have, with their verdicts; a key of `names` is each of its own."""
     keys: tuple[str, ...] = ()
     """What it reads of the suite's params.yaml, besides the systems that `names` have."""
-    stages: str = "tasks.stages.table_attacks:usual"
-    """Function (suite's name, suite) -> its stages (`tasks.stages.stage.Stage`)."""
+    stages: str = "tasks.pipeline.table_attacks:usual"
+    """Function (suite's name, suite) -> its stages (`tasks.pipeline.stage.Stage`)."""
     table: str | None = None
     """Where metrics have all that was found: function (results, overlap of folds) -> `attacks.parquet`."""
     evidence: tuple[str, ...] = ("tasks.results.leakage:USUAL",)
@@ -164,7 +164,7 @@ ATTACKS = {
         },
         each="tasks.stages.checks.attacks:attribute",
         reads=("data/targets/{suite}.parquet",),
-        stages="tasks.stages.table_attacks:attribute",
+        stages="tasks.pipeline.table_attacks:attribute",
         evidence=("tasks.results.leakage:ATTRIBUTES",),
     ),
     "edges": AttackKind(
@@ -215,7 +215,7 @@ ATTACKS = {
         task="embedding",
         each="tasks.stages.checks.attacks:embeddings",
         rates=("tpr", "share"),
-        stages="tasks.stages.table_attacks:embeddings",
+        stages="tasks.pipeline.table_attacks:embeddings",
         table="tasks.results.attacked:vectors",
         evidence=("tasks.results.leakage:VECTORS", "tasks.results.leakage:ACCOUNTS"),
     ),

@@ -1,4 +1,4 @@
-"""One module per DVC stage, and what stages share."""
+"""One module per DVC stage."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import sys
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
 if sys.argv[0] == "-m":  # `python -m tasks.stages.STAGE`, before its module is loaded; also for plain `dvc repro`
-    from tasks.stages.parent import end_with_parent, keep_freed_memory
+    from tasks.pipeline.parent import end_with_parent, keep_freed_memory
 
     end_with_parent()
     keep_freed_memory()

@@ -20,9 +20,9 @@ from polars.testing import assert_frame_equal
 from tasks.config.params import Suite
 from tasks.config.tasks import TASKS
 from tasks.core.errors import ConfigurationError, DataError
+from tasks.pipeline.provenance import processor
 from tasks.results import tables
 from tasks.results.load import PROVENANCE, read_runs
-from tasks.stages.provenance import processor
 
 STANDARD_ERRORS = 3
 """How many standard errors of the difference of two means over seeds count as explained by the seeds."""

@@ -30,13 +30,13 @@ from tasks.models.alignment.aligner import (
     from_attributes,
     from_start,
 )
+from tasks.pipeline.common import RUNS, copy, write_json
+from tasks.pipeline.jobs import SeedJob
+from tasks.pipeline.monitor import Monitor
+from tasks.pipeline.runs import SeedUnit, write_results
+from tasks.pipeline.screen import Screen
 from tasks.stages.align_inputs import Inputs, locate
-from tasks.stages.common import RUNS, copy, write_json
-from tasks.stages.jobs import SeedJob
-from tasks.stages.monitor import Monitor
 from tasks.stages.network_files import ALIGNED
-from tasks.stages.runs import SeedUnit, write_results
-from tasks.stages.screen import Screen
 
 STREAM, STREAM_OF_CYCLE = 0xA119, 0xC7C1E
 """Of either start's randomness: the embeddings' own seeds its generator with the seed alone."""

@@ -15,7 +15,7 @@ from tasks.core import contracts
 from tasks.core.contracts import ProcessedTables
 from tasks.core.errors import ConfigurationError
 from tasks.evaluation.alignment import Anchors
-from tasks.stages.common import PERTURBED, PROCESSED, digest
+from tasks.pipeline.common import PERTURBED, PROCESSED, digest
 from tasks.stages.network_files import EMBEDDINGS, Source, embedding_file, read_anchors, read_attributes, read_vectors
 
 Vectors = NDArray[np.float32]

@@ -25,9 +25,9 @@ from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.statistics import gain
-from tasks.stages import runs
+from tasks.pipeline import runs
+from tasks.pipeline.common import CHECKPOINTS, PROCESSED, digest, text_digest
 from tasks.stages.attacks import ExperimentAttack, Unit
-from tasks.stages.common import CHECKPOINTS, PROCESSED, digest, text_digest
 from tasks.stages.targets import FOLDER, read_labels, read_targets
 
 TRUE, RANDOM, BLURRED, ALONE = "attribute", "attribute-random", "attribute-blurred", "ratings-alone"

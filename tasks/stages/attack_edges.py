@@ -30,8 +30,8 @@ from tasks.core.sequences import Sequences
 from tasks.evaluation import ranking
 from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN
+from tasks.pipeline.common import RUNS, file_digest, read_json
 from tasks.stages.attacks import SuiteAttack, Unit
-from tasks.stages.common import RUNS, file_digest, read_json
 from tasks.stages.inputs import Inputs, read_inputs
 
 

@@ -44,8 +44,8 @@ from tasks.evaluation.classification import (
 from tasks.evaluation.metrics import Record, record
 from tasks.models import model_class
 from tasks.models.user_networks.base import PairEmbedder
+from tasks.pipeline.common import PROCESSED, digest, file_digest
 from tasks.stages.attacks import ExperimentAttack, Unit
-from tasks.stages.common import PROCESSED, digest, file_digest
 from tasks.stages.network_files import embedded_networks, embedding_file, read_anchors, read_vectors
 
 BOTH = "both"

@@ -27,8 +27,8 @@ from tasks.core import contracts
 from tasks.core.contracts import Schema
 from tasks.core.errors import DamagedError
 from tasks.evaluation.rating import mae
+from tasks.pipeline.common import file_digest
 from tasks.stages.attacks import ExperimentAttack, Unit
-from tasks.stages.common import file_digest
 from tasks.stages.inputs import read_inputs
 from tasks.stages.network_files import read_vectors
 

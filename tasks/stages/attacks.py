@@ -1,6 +1,6 @@
 """One runner of all stages that attack: a kind of attack is a module with a class derived from `Attack`.
 
-It attacks what one experiment released, or systems of a suite, in units (`tasks.stages.runs`). A unit is named by
+It attacks what one experiment released, or systems of a suite, in units (`tasks.pipeline.runs`). A unit is named by
 everything that decides what is found, so a rerun resumes where it stopped; what all units found is then put together.
 """
 
@@ -17,11 +17,11 @@ from pydantic import BaseModel
 from tasks.config.params import Params, attack_of, entry
 from tasks.config.tasks import Attack as Options
 from tasks.core.errors import DataError
-from tasks.stages import runs
-from tasks.stages.common import QUALITY, RUNS, read_json, require_passed, write_json
-from tasks.stages.jobs import Job
-from tasks.stages.screen import Screen
-from tasks.stages.table import find_stage
+from tasks.pipeline import runs
+from tasks.pipeline.common import QUALITY, RUNS, read_json, require_passed, write_json
+from tasks.pipeline.jobs import Job
+from tasks.pipeline.screen import Screen
+from tasks.pipeline.table import find_stage
 
 RESULT = "result.json"
 _Options = TypeVar("_Options", bound=BaseModel)

@@ -25,15 +25,15 @@ from tasks.config.tasks import TASKS
 from tasks.core import contracts
 from tasks.core.contracts import Feature
 from tasks.core.errors import ConfigurationError, PrivacyError
+from tasks.pipeline import runs
+from tasks.pipeline.common import PROCESSED, RUNS, read_json, text_digest, write_json
+from tasks.pipeline.jobs import Job
+from tasks.pipeline.parent import workers
+from tasks.pipeline.screen import Screen
+from tasks.pipeline.table_audits import releases, releases_behind
 from tasks.privacy.audits.audit import verdict
 from tasks.privacy.mechanisms import edges
 from tasks.privacy.mechanisms.multidimensional import sampled_features
-from tasks.stages import runs
-from tasks.stages.common import PROCESSED, RUNS, read_json, text_digest, write_json
-from tasks.stages.jobs import Job
-from tasks.stages.parent import workers
-from tasks.stages.screen import Screen
-from tasks.stages.table_audits import releases, releases_behind
 
 SEED = 0
 """Of every audit's samples: they say something about the code alone, and need only be the same in every run."""

@@ -29,11 +29,11 @@ from tasks.config.params import Params, entry, own_file
 from tasks.core.errors import ConfigurationError, PrivacyError
 from tasks.models import model_class
 from tasks.models.base import Model
+from tasks.pipeline.common import RUNS, require_passed, write_json
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits import one_run
 from tasks.privacy.controls import scaled
 from tasks.stages.attacks import Attack, Unit
-from tasks.stages.common import RUNS, require_passed, write_json
 from tasks.stages.inputs import read_inputs
 
 AUDITORS = 2

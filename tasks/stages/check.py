@@ -21,16 +21,8 @@ from tasks.config.tasks import TASKS, measured_by, resolve
 from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DamagedError, DataError
 from tasks.core.raw import read_raw
-from tasks.quality.metrics import measurements, metric_tables
-from tasks.quality.perturbed import perturbed_features, perturbed_network, perturbed_tables, released_features
-from tasks.quality.processed import processed_tables
-from tasks.quality.raw import raw_tables
-from tasks.quality.releases import word_tables
-from tasks.quality.rules import Table, file_table
-from tasks.stages.checks import embedding
-from tasks.stages.checks.subject import Subject, require_types
-from tasks.stages.command import run_stage
-from tasks.stages.common import (
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import (
     INTERIM,
     PERTURBED,
     PROCESSED,
@@ -44,6 +36,14 @@ from tasks.stages.common import (
     remove,
     write_json,
 )
+from tasks.quality.metrics import measurements, metric_tables
+from tasks.quality.perturbed import perturbed_features, perturbed_network, perturbed_tables, released_features
+from tasks.quality.processed import processed_tables
+from tasks.quality.raw import raw_tables
+from tasks.quality.releases import word_tables
+from tasks.quality.rules import Table, file_table
+from tasks.stages.checks import embedding
+from tasks.stages.checks.subject import Subject, require_types
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What polars raises in the middle of a table whose pages are damaged."""

@@ -27,16 +27,8 @@ from tasks.core import contracts
 from tasks.core.disk import rename
 from tasks.core.errors import ConfigurationError, DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
-from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.results import facts, files, tables
-from tasks.results.facts import BASE
-from tasks.results.load import PROVENANCE, Results, Run, write_runs
-from tasks.results.load import read_runs as recorded_runs
-from tasks.results.tables import Spent
-from tasks.stages import collect_parts
-from tasks.stages.agreement import stands
-from tasks.stages.command import run_stage
-from tasks.stages.common import (
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import (
     PROCESSED,
     QUALITY,
     RESULTS,
@@ -47,8 +39,16 @@ from tasks.stages.common import (
     read_json,
     require_passed,
 )
-from tasks.stages.papers import numbers
-from tasks.stages.provenance import path as provenance_path
+from tasks.pipeline.papers import numbers
+from tasks.pipeline.provenance import path as provenance_path
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.results import facts, files, tables
+from tasks.results.facts import BASE
+from tasks.results.load import PROVENANCE, Results, Run, write_runs
+from tasks.results.load import read_runs as recorded_runs
+from tasks.results.tables import Spent
+from tasks.stages import collect_parts
+from tasks.stages.agreement import stands
 
 INPUTS = "inputs.json"
 """Of a run: the checks that its inputs passed, whether they are synthetic, and how much there was to attack."""

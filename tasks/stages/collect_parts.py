@@ -19,10 +19,10 @@ from tasks.core.errors import DamagedError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import BY_USER, PAIRS, compare
 from tasks.evaluation.users import bin_users, exposure
+from tasks.pipeline.common import PROCESSED, RUNS, read_json
+from tasks.pipeline.papers import numbers
 from tasks.results import tables
 from tasks.results.facts import BASE, Aligned, Network, layer_of
-from tasks.stages.common import PROCESSED, RUNS, read_json
-from tasks.stages.papers import numbers
 
 
 def collect_networks(suite: str, params: Params) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from tasks.config.params import Dataset, entry, load
 from tasks.config.tasks import resolve
 from tasks.core.raw import read_raw
 from tasks.datasets import FORMATS
-from tasks.stages.command import run_stage
-from tasks.stages.common import INTERIM, RAW, atomic_write, read_json, write_json
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import INTERIM, RAW, atomic_write, read_json, write_json
 
 ORIGIN = ("dataset", "address", "synthetic", "licence")
 

@@ -25,9 +25,9 @@ from tasks.core.raw import RawTables, read_raw
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.custom import level_of
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
+from tasks.pipeline.common import CHECKPOINTS, RAW
 from tasks.quality.raw import raw_tables
 from tasks.quality.rules import Table
-from tasks.stages.common import CHECKPOINTS, RAW
 from tasks.stages.convert import shown_as_own
 from tasks.stages.download import places, source_of
 

@@ -14,8 +14,8 @@ from tasks.config.params import Dataset, entry, load
 from tasks.config.tasks import resolve
 from tasks.datasets import SOURCES
 from tasks.datasets.fetch import Places, Source
-from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, PLACED, RAW, atomic_write, file_digest, write_json
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import CHECKPOINTS, PLACED, RAW, atomic_write, file_digest, write_json
 
 UNFINISHED = CHECKPOINTS / "download"
 

@@ -21,8 +21,8 @@ from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import glove, word_vectors
 from tasks.datasets.word_vectors import Vocabulary, WordVector
 from tasks.datasets.words import Attribute, attribute
-from tasks.stages.command import run_stage
-from tasks.stages.common import PROCESSED, WORDS, atomic_write, file_digest, require_passed, write_json
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import PROCESSED, WORDS, atomic_write, file_digest, require_passed, write_json
 from tasks.stages.download import places
 from tasks.stages.perturb_features import write
 

@@ -18,13 +18,13 @@ from tasks.config.networks import NetworkEmbeddings
 from tasks.config.params import Params
 from tasks.models import model_class
 from tasks.models.user_networks.skipgram import Word2VecConfig, with_word_vectors
-from tasks.stages.common import copy, digest, read_json, write_json
-from tasks.stages.jobs import SeedJob
-from tasks.stages.monitor import Monitor
+from tasks.pipeline.common import copy, digest, read_json, write_json
+from tasks.pipeline.jobs import SeedJob
+from tasks.pipeline.monitor import Monitor
+from tasks.pipeline.runs import SeedUnit, write_results
+from tasks.pipeline.screen import Screen
 from tasks.stages.network_files import EMBEDDINGS, Source, embeddable_users, embedding_file, write_vectors
 from tasks.stages.networks import read, spent
-from tasks.stages.runs import SeedUnit, write_results
-from tasks.stages.screen import Screen
 
 
 class Embedding(SeedJob[NetworkEmbeddings]):

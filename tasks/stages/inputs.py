@@ -23,7 +23,7 @@ from tasks.evaluation.ranking import Seen
 from tasks.evaluation.run_numbers import seed_of
 from tasks.evaluation.splits import of_fold
 from tasks.models.base import Model, NextItemRecommender
-from tasks.stages.common import PERTURBED, PROCESSED, WORDS, digest, read_json
+from tasks.pipeline.common import PERTURBED, PROCESSED, WORDS, digest, read_json
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tasks.core import contracts
 from tasks.core.contracts import ProcessedTables, Schema
 from tasks.core.errors import DamagedError, DataError
 from tasks.datasets.encoding import encode
-from tasks.stages.common import DATA, PERTURBED, PROCESSED
+from tasks.pipeline.common import DATA, PERTURBED, PROCESSED
 
 EMBEDDINGS = DATA / "embeddings"
 ALIGNED = DATA / "aligned"

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tasks.core import contracts
 from tasks.core.contracts import ProcessedTables
 from tasks.models.user_networks.base import NEIGHBOURING, NetworkData, Posts, undirected_pairs
+from tasks.pipeline.common import read_json
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Protected
-from tasks.stages.common import read_json
 from tasks.stages.network_files import Source, read_attributes
 
 ALL: frozenset[Protected] = frozenset(NEIGHBOURING)

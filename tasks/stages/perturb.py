@@ -11,8 +11,8 @@ from tasks.config.fields import FEATURES, NETWORKS
 from tasks.config.params import entry, load
 from tasks.config.tasks import resolve
 from tasks.core.errors import PrivacyError
-from tasks.stages.command import run_stage
-from tasks.stages.common import PERTURBED, PROCESSED, atomic_write, require_passed, write_json
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import PERTURBED, PROCESSED, atomic_write, require_passed, write_json
 
 
 def main(name: str) -> None:

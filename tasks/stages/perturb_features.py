@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from tasks.config.fields import PerturbedFeatures
 from tasks.core import contracts
 from tasks.datasets.encoding import encode
+from tasks.pipeline.common import write_json
 from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.mechanisms import multidimensional
 from tasks.privacy.noise import generator
-from tasks.stages.common import write_json
 
 
 def perturb(name: str, options: PerturbedFeatures, source: Path, target: Path) -> list[dict[str, Any]]:

@@ -39,6 +39,7 @@ from tasks.datasets.encoding import encode
 from tasks.models.user_networks.base import undirected_pairs
 from tasks.models.user_networks.friendship import cooccurrences
 from tasks.models.user_networks.skipgram import skipgram_vectors
+from tasks.pipeline.common import file_digest, write_json
 from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, left_out
 from tasks.privacy.mechanisms import as_released, edges, multidimensional, posts
@@ -47,7 +48,6 @@ from tasks.privacy.noise import generator
 from tasks.privacy.remarks import Explanation, KnownGap, because, gap
 from tasks.privacy.terms import Reason
 from tasks.stages import perturb_features
-from tasks.stages.common import file_digest, write_json
 from tasks.stages.download import places
 
 UNLISTED: dict[str, Reason] = {"numeric": "unscaled-numbers", "categorical": "unlisted-categories"}

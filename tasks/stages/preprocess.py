@@ -17,8 +17,8 @@ from tasks.core.errors import DataError
 from tasks.core.raw import read_raw
 from tasks.papers import PROTOCOLS
 from tasks.papers.protocol import Prepared
-from tasks.stages.command import run_stage
-from tasks.stages.common import INTERIM, PROCESSED, atomic_write, read_json, require_passed, write_json
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import INTERIM, PROCESSED, atomic_write, read_json, require_passed, write_json
 
 
 def main(name: str) -> None:

@@ -19,6 +19,9 @@ from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.core.errors import DataError
 from tasks.pages import suite
 from tasks.pages.page import render
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import REFERENCE, REPORTS, RESULTS, atomic_write
+from tasks.pipeline.papers import describe, named_functions
 from tasks.results import facts, summary
 from tasks.results.files import SUITE
 from tasks.results.judging import claim_tables
@@ -26,9 +29,6 @@ from tasks.results.load import COMPOSED, TOGETHER, Results
 from tasks.results.paper import Paper
 from tasks.results.printed import Against, comparison, statistics
 from tasks.results.standings import boards, entries, measure
-from tasks.stages.command import run_stage
-from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
-from tasks.stages.papers import describe, named_functions
 
 
 def main(name: str) -> None:

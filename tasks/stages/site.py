@@ -13,15 +13,15 @@ from tasks.core.disk import require_writable
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.pages import documents, site
 from tasks.pages.page import render
+from tasks.pipeline.common import REFERENCE, RESULTS, atomic_write
+from tasks.pipeline.parent import workers
+from tasks.pipeline.provenance import git
+from tasks.pipeline.screen import Screen
 from tasks.results import summary
 from tasks.results.cards import schema
 from tasks.results.load import read_published
 from tasks.results.summary import coverage
-from tasks.stages.common import REFERENCE, RESULTS, atomic_write
-from tasks.stages.parent import workers
-from tasks.stages.provenance import git
 from tasks.stages.report import collected, paper_of, results_of
-from tasks.stages.screen import Screen
 
 DOCS = Path("docs")
 SIZES = DOCS / "release-users.csv"

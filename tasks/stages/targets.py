@@ -19,8 +19,8 @@ from tasks.core import contracts
 from tasks.core.contracts import Schema
 from tasks.core.errors import DataError
 from tasks.datasets.encoding import classes
-from tasks.stages.command import run_stage
-from tasks.stages.common import PROCESSED, atomic_write, require_passed
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import PROCESSED, atomic_write, require_passed
 
 FOLDER = Path("data/targets")
 TARGETS = contracts.contract(user=contracts.INT, target=pa.bool_())

@@ -24,17 +24,17 @@ from tasks.evaluation import pairs
 from tasks.evaluation.run_numbers import seed_of
 from tasks.models import model_class
 from tasks.models.base import Model, RatingPredictor, Received, Replayed, own_file
+from tasks.pipeline.common import copy, read_json
+from tasks.pipeline.jobs import TrainingJob
+from tasks.pipeline.monitor import Monitor
+from tasks.pipeline.runs import SeedUnit, write_results
+from tasks.pipeline.screen import Screen
 from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
 from tasks.privacy.remarks import because
 from tasks.privacy.terms import Protected
-from tasks.stages.common import copy, read_json
 from tasks.stages.evaluators.base import make_evaluator
 from tasks.stages.inputs import Inputs, read_inputs
-from tasks.stages.jobs import TrainingJob
-from tasks.stages.monitor import Monitor
-from tasks.stages.runs import SeedUnit, write_results
-from tasks.stages.screen import Screen
 
 TABLES = "tables"
 """Of a finished unit, the folder of released tables other than its recommendations."""

@@ -27,11 +27,13 @@ from tasks.core import contracts
 from tasks.evaluation.classification import interests, split_seed
 from tasks.models import model_class
 from tasks.models.user_networks.base import NetworkData, PairData
+from tasks.pipeline.common import OF_SUITE, PROCESSED, copy, digest, read_json
+from tasks.pipeline.jobs import TrainingJob
+from tasks.pipeline.monitor import Monitor
+from tasks.pipeline.runs import SeedUnit, write_results
+from tasks.pipeline.screen import Screen
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
 from tasks.privacy.remarks import because
-from tasks.stages.common import OF_SUITE, PROCESSED, copy, digest, read_json
-from tasks.stages.jobs import TrainingJob
-from tasks.stages.monitor import Monitor
 from tasks.stages.network_files import (
     ALIGNED,
     EMBEDDINGS,
@@ -43,8 +45,6 @@ from tasks.stages.network_files import (
     write_vectors,
 )
 from tasks.stages.networks import ALL, read, spent
-from tasks.stages.runs import SeedUnit, write_results
-from tasks.stages.screen import Screen
 
 Vectors = dict[str, NDArray[np.float32]]
 """Network -> (n_users, d)."""

@@ -25,16 +25,16 @@ from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DivergenceError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
+from tasks.pipeline import runs
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import CHECKPOINTS, PROCESSED, RESULTS, atomic_write, require_passed
+from tasks.pipeline.keys import fingerprint
+from tasks.pipeline.monitor import Monitor
+from tasks.pipeline.provenance import git_revision
+from tasks.pipeline.screen import Screen
 from tasks.results.facts import kind_of
-from tasks.stages import runs
-from tasks.stages.code import fingerprint
-from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, PROCESSED, RESULTS, atomic_write, require_passed
 from tasks.stages.evaluators.base import make_evaluator
 from tasks.stages.inputs import Inputs, read_inputs
-from tasks.stages.monitor import Monitor
-from tasks.stages.provenance import git_revision
-from tasks.stages.screen import Screen
 
 DRAWS = 10  # fits of a model without epochs that are averaged: its result is mostly its own noise
 COLUMNS = {

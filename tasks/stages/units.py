@@ -14,14 +14,14 @@ from pathlib import Path
 
 from tasks.config.tasks import ATTACKS, resolve
 from tasks.core.errors import ConfigurationError, DprecError
-from tasks.stages.common import private
+from tasks.pipeline.common import private
 
 ATTACKING = tuple(kind.module for kind in ATTACKS.values())
 WORK = {
     module: f"tasks.stages.{module}:work"
     for module in ("align", "audit", "audit_training", "embed_networks", "train", "train_networks", *ATTACKING)
 }
-"""Module of a stage that has units -> what its work on one name consists of (`tasks.stages.runs.Work`)."""
+"""Module of a stage that has units -> what its work on one name consists of (`tasks.pipeline.runs.Work`)."""
 
 
 def folders(module: str, name: str) -> dict[str, Path]:

@@ -13,12 +13,12 @@ from tasks.config.params import Params, load
 from tasks.config.references import check_configs
 from tasks.core.errors import ConfigurationError
 from tasks.models import model_class
+from tasks.pipeline.table_audits import OF_FEATURES, OF_NETWORKS, releases_behind
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.unaudited import REASONS, TRUE_OF, is_private
 from tasks.privacy.terms import Mechanism
 from tasks.results.tables import read_table
 from tasks.stages.collect import unexplained_lines
-from tasks.stages.table_audits import OF_FEATURES, OF_NETWORKS, releases_behind
 from tests.models.contract import CONFIGS
 from tests.parameters import ROOT
 from tests.results.made import COMMITTED, committed

@@ -33,10 +33,10 @@ from tasks.models import model_class
 from tasks.models.base import Progress, Recommender
 from tasks.models.training import EpochModel
 from tasks.papers.multvae import protocol
+from tasks.pipeline.parent import keep_freed_memory
 from tasks.stages import preprocess
 from tasks.stages.evaluators.held_out import HeldOut
 from tasks.stages.inputs import Inputs
-from tasks.stages.parent import keep_freed_memory
 from tests.benchmarks.bench_scale import ROOT, TREE, run, show
 
 REPLICAS = {"ml-20m": "ml-20m-twin-full", "netflix": "netflix-twin"}

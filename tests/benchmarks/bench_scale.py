@@ -113,7 +113,7 @@ def run(root: Path, suite: str) -> None:
     """The pipeline of a suite, one stage at a time."""
     environment = os.environ | {"PYTHONPATH": str(root)}
     subprocess.run(
-        [sys.executable, "-c", "from tasks.config.params import load; from tasks.stages import dvc_files; "
+        [sys.executable, "-c", "from tasks.config.params import load; from tasks.pipeline import dvc_files; "
          "dvc_files.write(load())"], cwd=root, env=environment, check=True
     )  # fmt: skip
     subprocess.run([sys.executable, "-m", "flows", "run", suite, "-j", "1"], cwd=root, env=environment, check=True)

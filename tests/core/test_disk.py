@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.stages.common import atomic_write
+from tasks.pipeline.common import atomic_write
 
 ROOT = Path(__file__).resolve().parents[2]
 

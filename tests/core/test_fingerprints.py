@@ -15,7 +15,7 @@ import pytest
 from tasks.config.params import Experiment, Params, load
 from tasks.core.errors import ConfigurationError
 from tasks.core.fingerprints import PACKAGES, Module, Plugin, Source
-from tasks.stages import code, papers, table
+from tasks.pipeline import keys, papers, table
 
 ROOT = Path(__file__).resolve().parents[2]
 BPR = Plugin("tasks.models", "MODELS", "bpr")
@@ -35,7 +35,7 @@ def source() -> Source:
 
 @pytest.fixture(scope="module")
 def before(params: Params, source: Source) -> dict[str, dict[str, str]]:
-    return code.fingerprints(params, source)
+    return keys.fingerprints(params, source)
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +89,8 @@ def moved(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -
 def test_the_committed_files_are_those_of_the_code(before: dict[str, dict[str, str]], params: Params) -> None:
     committed: dict[str, dict[str, str]] = {}
     for file in table.dvc_files(params):
-        for stage, keys in json.loads((ROOT / table.code_file(file)).read_text(encoding="utf-8")).items():
-            committed.setdefault(stage, {}).update(keys)
+        for stage, digests in json.loads((ROOT / table.code_file(file)).read_text(encoding="utf-8")).items():
+            committed.setdefault(stage, {}).update(digests)
     assert committed == before
 
 
@@ -175,7 +175,7 @@ def test_a_move_makes_nothing_stale(
         before_move.with_suffix(suffix).rename(after.with_suffix(suffix))
     tree = Moved(root)
     tree._modules |= {name: module for name, module in source._modules.items() if name not in changed}
-    assert moved(before, code.fingerprints(params, tree)) == set()
+    assert moved(before, keys.fingerprints(params, tree)) == set()
 
 
 def test_of_a_registry_only_the_named_entry_counts(tmp_path: Path) -> None:
@@ -198,12 +198,12 @@ def test_templates_and_pinned_packages_count_where_they_are_used(
     root = copied(tmp_path)
     style = root / "tasks/pages/templates/style.css"
     style.write_text(style.read_text() + "\n")
-    actual = moved(before, code.fingerprints(params, reread(root, source, "tasks.pages.page")))
+    actual = moved(before, keys.fingerprints(params, reread(root, source, "tasks.pages.page")))
     assert actual == {("report", suite) for suite in params.suites}
     style.write_text((ROOT / "tasks/pages/templates/style.css").read_text())
     pins = root / "requirements.lock"
     pins.write_text(re.sub(r"(?m)^dp-accounting==.*$", "dp-accounting==99.0", pins.read_text()))
-    actual = moved(before, code.fingerprints(params, reread(root, source)))
+    actual = moved(before, keys.fingerprints(params, reread(root, source)))
     assert ("train", "gerai-dpae") in actual
     assert ("train", "gerai-bpr") not in actual
 
@@ -228,7 +228,7 @@ def test_of_a_paper_its_numbers_count_where_they_are_read_and_its_words_on_pages
     path.write_text(text.replace(old, new), encoding="utf-8")
     monkeypatch.setattr(papers, "ROOT", root)
     papers.numbers.cache_clear()
-    actual = moved(before, code.fingerprints(params, reread(root, source, f"tasks.papers.dpvae.{path.stem}")))
+    actual = moved(before, keys.fingerprints(params, reread(root, source, f"tasks.papers.dpvae.{path.stem}")))
     papers.numbers.cache_clear()
     suites = {name for name, suite in params.suites.items() if suite.paper == "dpvae"}
     assert actual == {(kind, suite) for kind in kinds for suite in suites}
@@ -296,7 +296,7 @@ def test_of_the_parameters_types_fields_that_hold_what_a_file_says_do_not_count(
     def changed_keys(old: str, new: str) -> set[tuple[str, str]]:
         assert old in text
         path.write_text(text.replace(old, new))
-        return moved(before, code.fingerprints(params, reread(root, source, "tasks.config.params")))
+        return moved(before, keys.fingerprints(params, reread(root, source, "tasks.config.params")))
 
     assert changed_keys("class About(Strict):", "class New(Strict):\n    k: int\n\n\nclass About(Strict):") == set()
     assert changed_keys("class About(Strict):", "class About(Strict):\n    k: int") == set()
@@ -335,11 +335,11 @@ def test_an_attacker_makes_the_attacks_of_the_suites_that_name_it_stale(
     registry.write_text(registry.read_text().replace("ATTACKERS = {", entry))
     (root / "tasks/attacks/toy.py").write_text("def toy(): ...\n")
     tree = reread(root, source, "tasks.attacks")
-    assert moved(before, code.fingerprints(params, tree)) == set()
+    assert moved(before, keys.fingerprints(params, tree)) == set()
     demo = params.suites["demo"]
     with_toy = demo.attack.model_copy(update={"attackers": [*demo.attack.attackers, "toy"]})
     suites = params.suites | {"demo": demo.model_copy(update={"attack": with_toy})}
-    actual = moved(before, code.fingerprints(params.model_copy(update={"suites": suites}), tree))
+    actual = moved(before, keys.fingerprints(params.model_copy(update={"suites": suites}), tree))
     assert actual == {("attack", name) for name in demo.experiments}
 
 
@@ -350,7 +350,7 @@ def test_order_counts_where_outputs_have_it_and_a_settings_name_where_it_is_writ
 
     def fingerprints(**experiments: Experiment) -> dict[str, dict[str, str]]:
         demo = params.suites["demo"].model_copy(update={"experiments": experiments})
-        return code.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": demo}}), source)
+        return keys.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": demo}}), source)
 
     own = params.suites["demo"].experiments
     of_all = {("audit", "demo"), ("check-metrics", "demo"), ("collect", "demo")}
@@ -373,5 +373,5 @@ def test_what_a_system_is_called_counts_where_it_is_written_down(
     demo = params.suites["demo"]
     other = demo.experiments["demo-gerai-nf"].model_copy(update={"system": "gcn-nf"})
     renamed = demo.model_copy(update={"experiments": demo.experiments | {"demo-gerai-nf": other}})
-    actual = code.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": renamed}}), source)
+    actual = keys.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": renamed}}), source)
     assert moved(before, actual) == {("attack", "demo-gerai-nf")}

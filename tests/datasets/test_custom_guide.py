@@ -12,8 +12,9 @@ from tasks.core.errors import DataError
 from tasks.core.raw import read_raw
 from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain
 from tasks.datasets.fetch import Places
+from tasks.pipeline import dvc_files, table
 from tasks.stages import convert as stage
-from tasks.stages import data, download, dvc_files, table
+from tasks.stages import data, download
 from tests import parameters
 from tests.datasets.test_custom import ready
 

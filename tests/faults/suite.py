@@ -13,7 +13,7 @@ from random import Random
 import yaml
 
 from tasks.config.params import load
-from tasks.stages import dvc_files
+from tasks.pipeline import dvc_files
 from tests import parameters
 from tests.flows import conftest
 

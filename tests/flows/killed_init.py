@@ -18,7 +18,7 @@ from tasks.config import params
 from tasks.config.references import check
 from tasks.core.errors import ConfigurationError
 from tasks.external.reading import Names
-from tasks.stages import dvc_files
+from tasks.pipeline import dvc_files
 
 OPENS_TO_WRITE = os.O_WRONLY | os.O_RDWR
 KILLED = int(-signal.SIGKILL)

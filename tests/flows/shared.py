@@ -26,8 +26,8 @@ TRAIN = """
 import os, signal, time
 from pathlib import Path
 from tasks.core.errors import DataError
-from tasks.stages import runs
-from tasks.stages.command import run_stage
+from tasks.pipeline import runs
+from tasks.pipeline.command import run_stage
 
 HERE = Path(os.environ.get("UNITS_FOLDER", "."))
 CODE = "1"

@@ -12,8 +12,8 @@ import pytest
 
 from tasks.config.params import load
 from tasks.core.errors import ConfigurationError, DataError
+from tasks.pipeline.provenance import processor
 from tasks.stages import agreement
-from tasks.stages.provenance import processor
 from tests.flows.conftest import ROOT, Project
 
 BANDS = {"sampled-*": 0.03, "full/*": 0.03, "attribute/*": 0.1, "iterations": 100}

@@ -9,7 +9,7 @@ import yaml
 
 from flows import locks, plan
 from flows.dvc import Busy, open_project
-from tasks.stages.common import atomic_write
+from tasks.pipeline.common import atomic_write
 from tests.faults.corruptions import rot
 from tests.flows.conftest import Project
 from tests.flows.test_dvc import holding_dvcs_lock, reproduce
@@ -77,7 +77,7 @@ def test_scrub_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(seen: 
 CHECKED = """
 import sys, pathlib
 from tasks.core.errors import DataError
-from tasks.stages.common import atomic_write, file_digest, require_passed, write_json
+from tasks.pipeline.common import atomic_write, file_digest, require_passed, write_json
 name, out = sys.argv[1:]
 stage, _, key = name.partition("@")
 file = pathlib.Path("data/processed/demo")

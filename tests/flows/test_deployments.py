@@ -20,7 +20,7 @@ from flows.deployments import NAME, forget, notify_of_failures, require_webhook,
 from flows.entries import PREPARED
 from flows.execution import StageFailed
 from tasks.core.errors import ConfigurationError
-from tasks.stages.common import REPORTS
+from tasks.pipeline.common import REPORTS
 from tests.flows.conftest import ROOT, Project, wait_until
 from tests.flows.test_pipeline import ask, regenerate
 

@@ -16,8 +16,8 @@ from flows.cost import recorded_seconds
 from flows.dvc import open_project
 from flows.execution import progress
 from flows.plan import Plan, Step
-from tasks.stages.parent import RUN
-from tasks.stages.screen import Screen
+from tasks.pipeline.parent import RUN
+from tasks.pipeline.screen import Screen
 from tests.flows.conftest import Project
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.stages.provenance import processor
+from tasks.pipeline.provenance import processor
 from tests.flows.conftest import Project
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,8 @@ from flows.dvc import name_of, open_project, parameters
 from flows.stale import Reason
 from tasks.config.params import load
 from tasks.core.errors import ConfigurationError, DataError
-from tasks.stages import code, dvc_files
+from tasks.pipeline import dvc_files
+from tasks.stages import code
 from tests import parameters as files
 
 EXCUSE = Reason(since=date(2026, 11, 22), reason="made up")

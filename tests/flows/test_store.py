@@ -10,7 +10,7 @@ import pytest
 
 from flows.store import Store
 from tasks.core.errors import ConfigurationError, DataError
-from tasks.stages import runs
+from tasks.pipeline import runs
 from tests.flows.conftest import Project
 
 

@@ -4,7 +4,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from tasks.stages.common import atomic_write
+from tasks.pipeline.common import atomic_write
 from tests.fuzz.mutations import spoilt
 from tests.fuzz.samples import samples, write
 

@@ -14,7 +14,7 @@ from tasks.models import MODELS
 from tasks.models.base import RatingPredictor, own_file
 from tasks.models.training import PairwiseModel
 from tasks.models.user_networks.base import Embedder
-from tasks.stages.monitor import Monitor, Screen
+from tasks.pipeline.monitor import Monitor, Screen
 from tests.models.contract import (
     BY_EPOCHS,
     CONFIGS,

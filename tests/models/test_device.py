@@ -210,7 +210,7 @@ def test_without_the_variable_models_are_on_the_cpu(monkeypatch):
 
 
 def test_provenance_names_the_accelerator_and_no_other_place(monkeypatch):
-    from tasks.stages import provenance
+    from tasks.pipeline import provenance
 
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA H100")
     with device.hold(torch.device("cuda", 0)):

@@ -15,6 +15,7 @@ import pytest
 
 from tasks.pages import page
 from tasks.pages.suite import gaps, ledger, pages
+from tasks.pipeline.papers import describe
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.audits.unaudited import is_private
 from tasks.privacy.remarks import Explanation
@@ -25,7 +26,6 @@ from tasks.results.facts import BASE, Together
 from tasks.results.load import Results
 from tasks.results.standings import entries, measure
 from tasks.results.tables import Spent
-from tasks.stages.papers import describe
 from tests.pages.committed import REFERENCE, RESULTS, SUITES, paper, results, table, text_of
 from tests.results import made
 

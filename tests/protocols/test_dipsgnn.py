@@ -16,8 +16,8 @@ from tasks.core.errors import DataError
 from tasks.datasets.movielens import ML_1M, ArchiveOptions, TimeOptions
 from tasks.papers.dipsgnn.protocol import Options, prepare
 from tasks.papers.protocol import Prepared, k_core
+from tasks.pipeline.papers import describe
 from tasks.results.printed import statistics
-from tasks.stages.papers import describe
 from tests.datasets import formats
 from tests.protocols.tables import as_published, assert_same, in_english, interactions, stored
 

@@ -13,6 +13,7 @@ import polars as pl
 from tasks.core import contracts
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import PAIRS
+from tasks.pipeline.papers import describe
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Unit
 from tasks.results import files, tables
@@ -24,7 +25,6 @@ from tasks.results.paper import Paper
 from tasks.results.printed import Against
 from tasks.results.tables import Spent
 from tasks.stages import report
-from tasks.stages.papers import describe
 from tests.parameters import ROOT
 
 REFERENCE = ROOT / "data/reference/paper_tables.csv"

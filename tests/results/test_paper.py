@@ -12,10 +12,10 @@ from jinja2 import UndefinedError
 from tasks.config.tasks import resolve
 from tasks.core.errors import ConfigurationError
 from tasks.papers import PAPERS
+from tasks.pipeline.papers import named_functions
 from tasks.results.claims import Order, Readings, Trend
 from tasks.results.paper import Paper, load
 from tasks.results.rows import define, expand
-from tasks.stages.papers import named_functions
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = (ROOT / "tests/additions/tasks/papers/toy/paper.yaml").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ import pytest
 
 from tasks.config.params import load
 from tasks.papers import PAPERS
+from tasks.pipeline.papers import describe
 from tasks.results.paper import Paper, Table
-from tasks.stages.papers import describe
 from tests.parameters import ROOT
 from tests.results.made import COMMITTED, REFERENCE, committed
 from tests.systems import systems

@@ -14,13 +14,13 @@ from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import Anchors
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
+from tasks.pipeline.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
+from tasks.pipeline.monitor import Monitor
+from tasks.pipeline.runs import MANIFEST, Progress, seal
+from tasks.pipeline.screen import Screen
 from tasks.stages import align, check, collect_parts, perturb
 from tasks.stages.align_inputs import locate
-from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
-from tasks.stages.monitor import Monitor
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS
-from tasks.stages.runs import MANIFEST, Progress, seal
-from tasks.stages.screen import Screen
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted
 from tests.stages.tiny import passed, run

@@ -15,9 +15,9 @@ from tasks.config.params import load
 from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
+from tasks.pipeline.common import PROCESSED, QUALITY, RUNS, read_json, write_json
 from tasks.stages import attack, targets
 from tasks.stages.checks import attacks as checks
-from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
 from tests.stages import tiny
 
 COLOURS = ["red", "green", "blue"]

@@ -18,10 +18,10 @@ from tasks.core.errors import ConfigurationError, DataError
 from tasks.core.hashing import Uniforms
 from tasks.evaluation import ranking
 from tasks.models.sessions.dipsgnn import DIPSGNN
+from tasks.pipeline.common import RUNS, read_json
 from tasks.privacy.mechanisms import aggregation
 from tasks.stages import attack_edges, train
 from tasks.stages.attack_edges import InteractionAttack, Trained, recommended_lists, released_model
-from tasks.stages.common import RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import tiny_embeddings, tiny_next
 

@@ -14,10 +14,10 @@ from tasks.core.contracts import Feature
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import Anchors
 from tasks.evaluation.classification import decision_tree, logistic_regression
+from tasks.pipeline.common import RUNS, read_json
 from tasks.quality import metrics
 from tasks.stages import attack_embeddings
 from tasks.stages.attack_embeddings import classifier, guesses
-from tasks.stages.common import RUNS, read_json
 from tests.stages import tiny_embeddings as tiny
 from tests.stages import tiny_networks
 from tests.stages.tiny_embeddings import ATTACK, EXPERIMENTS, SEEDS, processed

@@ -15,11 +15,11 @@ from tasks.core import device
 from tasks.core.errors import PrivacyError
 from tasks.models.ranking.ease import EASE
 from tasks.models.ranking.many import fit_many
+from tasks.pipeline.common import PROCESSED, RUNS, read_json
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Unit
 from tasks.stages import attack_membership, attacks, perturb
 from tasks.stages.attack_membership import accounted
-from tasks.stages.common import PROCESSED, RUNS, read_json
 from tests.stages import tiny
 
 N_ITEMS = 80

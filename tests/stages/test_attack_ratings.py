@@ -14,9 +14,9 @@ from tasks.config.params import load
 from tasks.core import contracts
 from tasks.core.errors import DataError
 from tasks.evaluation.rating import mae
+from tasks.pipeline.common import RUNS, read_json
 from tasks.stages import attack_ratings, train
 from tasks.stages.attack_ratings import Release, attack_release
-from tasks.stages.common import RUNS, read_json
 from tasks.stages.inputs import Inputs, read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_ratings
 

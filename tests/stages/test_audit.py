@@ -9,9 +9,9 @@ import pytest
 from tasks.audits import OF_CODE
 from tasks.audits.verdicts import is_fault
 from tasks.core.errors import PrivacyError
+from tasks.pipeline.common import RUNS, read_json
 from tasks.privacy.mechanisms import piecewise
 from tasks.stages import audit
-from tasks.stages.common import RUNS, read_json
 from tests.audits.test_audits import of_record
 from tests.stages import tiny, tiny_ratings
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tasks.config.params import load
+from tasks.pipeline.common import RUNS, read_json
+from tasks.pipeline.table_audits import releases
 from tasks.stages import audit
-from tasks.stages.common import RUNS, read_json
-from tasks.stages.table_audits import releases
 from tests.audits.test_audits import of_record
 from tests.stages import tiny_networks
 from tests.stages import tiny_systems as tiny

@@ -9,9 +9,9 @@ import pytest
 
 from tasks.config.params import load
 from tasks.core.errors import ConfigurationError, PrivacyError
+from tasks.pipeline.common import RUNS, digest, read_json
 from tasks.privacy.mechanisms import dpsgd
 from tasks.stages import audit_training
-from tasks.stages.common import RUNS, digest, read_json
 from tests.stages import tiny
 from tests.stages.test_train import interactions
 

@@ -16,11 +16,11 @@ from tasks.config.params import load
 from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.core.raw import write_raw_schema
+from tasks.pipeline.common import require_passed, write_json
 from tasks.quality import metrics
 from tasks.quality.rules import Table, holds
 from tasks.stages import check
 from tasks.stages.checks import attacks
-from tasks.stages.common import require_passed, write_json
 from tests import parameters
 from tests.quality import tables
 

@@ -11,8 +11,8 @@ import pytest
 
 from tasks.core import contracts
 from tasks.core.errors import DataError
+from tasks.pipeline.common import QUALITY, RUNS, read_json, require_passed
 from tasks.stages import check
-from tasks.stages.common import QUALITY, RUNS, read_json, require_passed
 from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors, write_vectors
 from tests.stages import tiny_systems as tiny
 from tests.stages.tiny_embeddings import ATTACK

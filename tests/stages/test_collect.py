@@ -18,10 +18,10 @@ from tasks.evaluation.metrics import measure
 from tasks.evaluation.pairs import BY_USER, by_user
 from tasks.evaluation.ranking import Seen, full_values
 from tasks.evaluation.run_numbers import APART
+from tasks.pipeline.common import PROCESSED, RESULTS, RUNS, digest, write_json
 from tasks.results.facts import System
 from tasks.stages import collect, collect_parts, train
 from tasks.stages.collect_parts import compare_pairs
-from tasks.stages.common import PROCESSED, RESULTS, RUNS, digest, write_json
 from tests.parameters import ROOT
 from tests.results.test_printed import STEPS
 from tests.stages import example, test_splits, tiny

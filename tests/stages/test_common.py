@@ -19,10 +19,10 @@ from polars.exceptions import PanicException
 from tasks.config.params import load
 from tasks.core import disk
 from tasks.core.errors import ConfigurationError, DamagedError, DataError, PrivacyError
-from tasks.stages import code, common
-from tasks.stages.command import run_stage
-from tasks.stages.common import CACHE, atomic_write, digest, read_json, require_passed, write_json
-from tasks.stages.parent import RUN
+from tasks.pipeline import common, keys
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import CACHE, atomic_write, digest, read_json, require_passed, write_json
+from tasks.pipeline.parent import RUN
 from tests import parameters
 
 
@@ -104,7 +104,7 @@ def test_what_another_host_writes_is_not_touched(tmp_path: Path) -> None:
 
 def test_several_processes_replace_one_folder_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom pathlib import Path\nfrom tasks.stages.common import atomic_write\n"
+        "import sys\nfrom pathlib import Path\nfrom tasks.pipeline.common import atomic_write\n"
         "for time in range(300):\n"
         "    with atomic_write(Path(sys.argv[1]), durable=False) as place:\n"
         "        place.mkdir()\n        (place / 'a').write_text('whole')\n"
@@ -262,7 +262,7 @@ def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkey
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="OpenBLAS has other names of processors here")
 def test_provenance_tells_for_which_processor_linear_algebra_computes() -> None:
     """Two hosts of one model name gave other sums, and so did one host under another OPENBLAS_CORETYPE."""
-    code = "from tasks.stages.provenance import processor; print(processor())"
+    code = "from tasks.pipeline.provenance import processor; print(processor())"
     command, said = [sys.executable, "-c", code], []
     for core in ("Haswell", "Nehalem"):
         environment = os.environ | {"OPENBLAS_CORETYPE": core}
@@ -332,15 +332,15 @@ def test_a_stage_whose_code_changed_since_code_json_was_written_is_refused(
     monkeypatch.chdir(tmp_path)
     file = Path("suites/demo/code.json")
     with pytest.raises(ConfigurationError, match=r"suites/demo/code\.json: not found; run `dvc repro code`"):
-        code.require_current("train", "demo-bpr")
-    recorded = code.fingerprints(load())
+        keys.require_current("train", "demo-bpr")
+    recorded = keys.fingerprints(load())
     file.write_text(json.dumps(recorded))
-    code.require_current("train", "demo-bpr")
-    code.require_current("train", "not-an-experiment")  # which the stage itself refuses
+    keys.require_current("train", "demo-bpr")
+    keys.require_current("train", "not-an-experiment")  # which the stage itself refuses
     file.write_text(json.dumps(recorded | {"train": recorded["train"] | {"demo-bpr": "0" * 16}}))
     with pytest.raises(ConfigurationError, match=r"code\.json: train\.demo-bpr is behind the code; run `dvc repro"):
-        code.require_current("train", "demo-bpr")
-    code.require_current("train", "demo-ease")
+        keys.require_current("train", "demo-bpr")
+    keys.require_current("train", "demo-ease")
     file.write_text('{"train": {}}')
     with pytest.raises(ConfigurationError, match=r"code\.json: has no fingerprint of train@demo-bpr; run"):
-        code.require_current("train", "demo-bpr")
+        keys.require_current("train", "demo-bpr")

@@ -8,8 +8,8 @@ import pytest
 
 from tasks.core.errors import DataError
 from tasks.core.raw import read_raw
+from tasks.pipeline.common import INTERIM, RAW, digest, read_json
 from tasks.stages import convert, download
-from tasks.stages.common import INTERIM, RAW, digest, read_json
 
 pytestmark = pytest.mark.usefixtures("project", "downloaded")
 

@@ -14,8 +14,8 @@ from tasks.config.tasks import resolve
 from tasks.core.errors import ByHandError, ConfigurationError
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.movielens import ML_100K
+from tasks.pipeline.common import CHECKPOINTS, PLACED
 from tasks.stages import data, download
-from tasks.stages.common import CHECKPOINTS, PLACED
 
 pytestmark = pytest.mark.usefixtures("project")
 

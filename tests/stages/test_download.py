@@ -11,8 +11,8 @@ import pytest
 from tasks.core.errors import DataError
 from tasks.datasets import archive
 from tasks.datasets.movielens import ML_100K
+from tasks.pipeline.common import PLACED, RAW, digest, read_json
 from tasks.stages import download
-from tasks.stages.common import PLACED, RAW, digest, read_json
 
 ROOT = Path(__file__).resolve().parents[2]
 

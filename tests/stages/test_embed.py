@@ -14,8 +14,8 @@ from tasks.core import contracts
 from tasks.core.contracts import Feature
 from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import glove, transfer
+from tasks.pipeline.common import PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.stages import embed, train
-from tasks.stages.common import PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import test_train, tiny
 

@@ -11,9 +11,9 @@ import pytest
 
 from tasks.core import contracts
 from tasks.core.errors import DataError
+from tasks.pipeline.common import CHECKPOINTS, PERTURBED, PROCESSED, digest, read_json, write_json
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import embed_networks
-from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, digest, read_json, write_json
 from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors
 from tests.stages import tiny_systems as tiny
 

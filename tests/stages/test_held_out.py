@@ -16,8 +16,8 @@ from tasks.evaluation.metrics import ranking_metrics
 from tasks.evaluation.ranking import MEASURED
 from tasks.evaluation.splits import TEST, TRAIN, VALID, random_ranks
 from tasks.models.ranking.ease import EASE, EASEConfig
+from tasks.pipeline.common import PROCESSED, RUNS, read_json
 from tasks.stages import check, train
-from tasks.stages.common import PROCESSED, RUNS, read_json
 from tasks.stages.evaluators.held_out import HeldOut
 from tests import parameters
 from tests.stages import tiny

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from tasks.core.errors import DataError
+from tasks.pipeline.common import QUALITY, REPORTS, RESULTS, digest, require_passed
 from tasks.stages import check, collect, report
-from tasks.stages.common import QUALITY, REPORTS, RESULTS, digest, require_passed
 from tests.stages import example, tiny
 
 pytestmark = pytest.mark.slow

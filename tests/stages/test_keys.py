@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from tasks.config.params import Experiment, Params, Suite, load
+from tasks.pipeline.common import RUNS, write_json
 from tasks.stages import attack, perturb
-from tasks.stages.common import RUNS, write_json
 
 SUITE = "evaluation.seed=7 training.validation_k=4 experiments.tiny-gerai.patience=9 experiments.tiny-gerai.seeds=[5,6]"
 ROWS, READ = "data/processed/tiny/interactions.parquet", "data/perturbed/tiny/epsilon=1/*.parquet"

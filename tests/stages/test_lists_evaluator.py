@@ -6,7 +6,7 @@ import pytest
 from tasks.config.params import Evaluation, Training
 from tasks.core import contracts
 from tasks.models.ranking.popularity import Popularity
-from tasks.stages.common import PROCESSED
+from tasks.pipeline.common import PROCESSED
 from tasks.stages.evaluators.lists import TopK
 from tests.stages import tiny
 

@@ -7,7 +7,7 @@ import pytest
 
 FREED = """
 import resource, numpy
-from tasks.stages.parent import keep_freed_memory
+from tasks.pipeline.parent import keep_freed_memory
 if {keep}:
     print(keep_freed_memory())
 size = 12_000_000  # 96 MB

@@ -9,7 +9,7 @@ import pytest
 from tasks.core import contracts
 from tasks.core.contracts import Schema
 from tasks.core.errors import DataError
-from tasks.stages.common import write_json
+from tasks.pipeline.common import write_json
 from tasks.stages.network_files import embedded_networks, read_vectors
 
 N = 120

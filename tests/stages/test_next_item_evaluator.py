@@ -16,8 +16,8 @@ from tasks.core.errors import DataError
 from tasks.core.sequences import Sequences
 from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, NextItemRecommender, Progress, Recommender
+from tasks.pipeline.common import PROCESSED, RUNS, read_json
 from tasks.stages import check, train
-from tasks.stages.common import PROCESSED, RUNS, read_json
 from tasks.stages.evaluators.lists import TopK
 from tasks.stages.evaluators.next_items import NextItem
 from tasks.stages.inputs import Inputs

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 GIVES_WORK = """
 import time
-from tasks.stages.parent import workers
+from tasks.pipeline.parent import workers
 
 if __name__ == "__main__":
     with workers(2) as pool:
@@ -46,7 +46,7 @@ subprocess.Popen([*sys.argv[2:], f"{sys.executable} stage.py"], env=environment)
 """
 STAGE = """
 import os, pathlib, time
-from tasks.stages.parent import end_with_parent
+from tasks.pipeline.parent import end_with_parent
 pathlib.Path("partial").write_text(str(os.getpid()))
 pathlib.Path("partial").rename("started")
 while not pathlib.Path("goes-on").exists():
@@ -94,7 +94,9 @@ def test_the_first_process_of_a_container_is_the_command_if_dvcs_locks_name_it(
     if locks:
         (tmp_path / ".dvc/tmp").mkdir(parents=True)
         (tmp_path / ".dvc/tmp/rwlock").write_text(locks.replace('"pid": 1', f'"pid": {os.getpid()}'))
-    code = "import os; from tasks.stages import parent; parent.INIT = os.getppid(); parent.end_with_parent(); print(1)"
+    code = (
+        "import os; from tasks.pipeline import parent; parent.INIT = os.getppid(); parent.end_with_parent(); print(1)"
+    )
     environment = os.environ | {"DVC_STAGE": "train@a", "DVC_ROOT": str(tmp_path)}
     stage = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert (stage.stdout, stage.returncode) == (("1\n", 0) if lives else ("", -15))

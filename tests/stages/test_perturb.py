@@ -9,13 +9,13 @@ import pytest
 
 from tasks.core import contracts
 from tasks.core.errors import DataError
+from tasks.pipeline.common import PERTURBED, PROCESSED, QUALITY, read_json, write_json
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import multidimensional
 from tasks.privacy.noise import generator
 from tasks.privacy.remarks import gap
 from tasks.stages import perturb
-from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, read_json, write_json
 from tests.stages import tiny
 from tests.systems import ids
 

@@ -14,12 +14,12 @@ from tasks.core.contracts import ProcessedTables
 from tasks.core.errors import ByHandError, DataError
 from tasks.datasets import glove
 from tasks.datasets.encoding import encode
+from tasks.pipeline.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.remarks import because, gap
 from tasks.quality.rules import count
 from tasks.stages import check, perturb, perturb_networks
-from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tests.stages import tiny_networks as tiny
 from tests.systems import ids
 

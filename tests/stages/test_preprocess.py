@@ -8,8 +8,8 @@ from tasks.core import contracts
 from tasks.core.errors import DataError
 from tasks.core.raw import read_raw
 from tasks.datasets.encoding import encode
+from tasks.pipeline.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json
 from tasks.stages import convert, download, preprocess
-from tasks.stages.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json
 from tests.stages import tiny
 
 pytestmark = pytest.mark.usefixtures("project", "converted")

@@ -12,8 +12,8 @@ from tasks.config.params import Evaluation, Training, load
 from tasks.core import contracts
 from tasks.core.errors import DataError
 from tasks.models.base import RatingPredictor
+from tasks.pipeline.common import RUNS, read_json
 from tasks.stages import check, train
-from tasks.stages.common import RUNS, read_json
 from tasks.stages.evaluators.ratings import Ratings
 from tasks.stages.inputs import Inputs, read_inputs
 from tests.stages import tiny_ratings as tiny

@@ -13,9 +13,9 @@ import pytest
 from tasks.core import contracts
 from tasks.core.errors import DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
+from tasks.pipeline.common import RESULTS, RUNS, digest
 from tasks.results import composition, files, load, tables
 from tasks.stages import collect, report
-from tasks.stages.common import RESULTS, RUNS, digest
 from tests.stages import example
 
 INJECTED = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload='alert(3)"

@@ -8,10 +8,10 @@ import pytest
 from tasks.attacks.edges import EDGES
 from tasks.core import contracts
 from tasks.core.errors import DataError
+from tasks.pipeline.common import RESULTS, RUNS, read_json
 from tasks.privacy.audits.unaudited import reason
 from tasks.results import tables
 from tasks.stages import attack_edges, attack_ratings, audit, check, collect, report, train
-from tasks.stages.common import RESULTS, RUNS, read_json
 from tests.stages import tiny_next, tiny_ratings
 from tests.stages.test_report import run, written
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.stages import runs, train
-from tasks.stages.common import CHECKPOINTS, RUNS, digest
-from tasks.stages.monitor import Monitor
-from tasks.stages.runs import Progress
-from tasks.stages.screen import Screen
+from tasks.pipeline import runs
+from tasks.pipeline.common import CHECKPOINTS, RUNS, digest
+from tasks.pipeline.monitor import Monitor
+from tasks.pipeline.runs import Progress
+from tasks.pipeline.screen import Screen
+from tasks.stages import train
 from tests.models.contract import all_scores, checkerboard, make
 from tests.stages.test_interrupted import interrupted
 from tests.stages.test_train import build

@@ -18,9 +18,10 @@ from filelock import FileLock
 
 from tasks.config.params import load
 from tasks.core.errors import ConfigurationError
-from tasks.stages import collect, provenance, runs
-from tasks.stages.common import RUNS, read_json
-from tasks.stages.runs import Unit, Work
+from tasks.pipeline import provenance, runs
+from tasks.pipeline.common import RUNS, read_json
+from tasks.pipeline.runs import Unit, Work
+from tasks.stages import collect
 from tests.stages import example
 
 NAME = "tiny-bpr"
@@ -191,7 +192,7 @@ def side_by_side(code: str, folder: Path, count: int) -> None:
 def test_units_of_one_stage_are_shared_by_processes_and_put_together_by_one_at_a_time(tmp_path: Path) -> None:
     """Four at once: every unit is worked on once, all end with all results, and clear away what no unit has."""
     code = (
-        "import sys, time\nfrom pathlib import Path\nfrom tasks.stages import runs\nroot = Path(sys.argv[1])\n"
+        "import sys, time\nfrom pathlib import Path\nfrom tasks.pipeline import runs\nroot = Path(sys.argv[1])\n"
         "def run(unit, place, screen):\n"
         "    time.sleep(0.1)\n    (place / 'value').write_text(unit.label)\n"
         "    with (root / 'calls').open('a') as file:\n        file.write(unit.label)\n"
@@ -209,7 +210,7 @@ def test_units_of_one_stage_are_shared_by_processes_and_put_together_by_one_at_a
 def test_processes_that_are_forced_share_the_units_too(tmp_path: Path) -> None:
     """Three at once, none of which has finished a unit before all have begun: each unit is worked on once more."""
     code = (
-        "import sys, time\nfrom pathlib import Path\nfrom tasks.stages import runs\n"
+        "import sys, time\nfrom pathlib import Path\nfrom tasks.pipeline import runs\n"
         "root, me = Path(sys.argv[1]), sys.argv[2]\n"
         "def run(unit, place, screen):\n"
         "    (root / f'begun-{me}').touch()\n"

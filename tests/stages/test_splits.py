@@ -14,9 +14,10 @@ from tasks.config.references import check_references
 from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.run_numbers import APART
+from tasks.pipeline import table
+from tasks.pipeline.common import PROCESSED, RUNS, read_json
 from tasks.privacy.noise import recording
-from tasks.stages import check, collect, perturb, table, train
-from tasks.stages.common import PROCESSED, RUNS, read_json
+from tasks.stages import check, collect, perturb, train
 from tasks.stages.inputs import read_inputs
 from tests.stages import test_train, tiny
 

@@ -15,9 +15,10 @@ from tasks.core import contracts
 from tasks.core.errors import DataError
 from tasks.evaluation.pairs import BY_USER
 from tasks.models.ranking.dpmf import DPMF
+from tasks.pipeline import jobs, provenance
+from tasks.pipeline.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.stages import jobs, perturb, provenance, train
-from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
+from tasks.stages import perturb, train
 from tests.stages import tiny
 
 NAMES = ("tiny-counts", "tiny-bpr", "tiny-gerai")

@@ -12,8 +12,9 @@ import pytest
 from tasks.config.params import load
 from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DataError
-from tasks.stages import align, collect, embed_networks, monitor, runs, train_networks
-from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json
+from tasks.pipeline import monitor, runs
+from tasks.pipeline.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json
+from tasks.stages import align, collect, embed_networks, train_networks
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedding_file, read_vectors, write_vectors
 from tests.stages import tiny_systems as tiny
 from tests.stages.test_interrupted import interrupted, leftovers

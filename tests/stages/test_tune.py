@@ -15,8 +15,8 @@ from tasks.config.params import load
 from tasks.core.errors import ConfigurationError
 from tasks.evaluation import ranking
 from tasks.models import model_class
+from tasks.pipeline.common import RESULTS
 from tasks.stages import tune
-from tasks.stages.common import RESULTS
 from tasks.stages.inputs import Inputs
 from tests.stages import test_train
 

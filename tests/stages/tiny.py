@@ -15,7 +15,7 @@ from tasks.core import contracts
 from tasks.core.contracts import Feature, Schema
 from tasks.core.hashing import Uniforms
 from tasks.evaluation.ranking import ranking_table
-from tasks.stages.common import PROCESSED, QUALITY, REFERENCE, write_json
+from tasks.pipeline.common import PROCESSED, QUALITY, REFERENCE, write_json
 from tasks.stages.inputs import Inputs
 from tests import parameters as parameters_
 

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.core import contracts
-from tasks.stages.common import PROCESSED, RUNS, file_digest
+from tasks.pipeline.common import PROCESSED, RUNS, file_digest
 from tests.stages import tiny, tiny_networks
 
 SEEDS = (0, 2)

@@ -13,7 +13,7 @@ import polars as pl
 from tasks.core import contracts
 from tasks.core.contracts import Feature, Schema
 from tasks.datasets import glove
-from tasks.stages.common import PLACED, PROCESSED, write_json
+from tasks.pipeline.common import PLACED, PROCESSED, write_json
 from tests.stages import tiny
 
 N_USERS, N_LINKS, N_POSTS = 200, 1000, 400

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.stages.common import PROCESSED
+from tasks.pipeline.common import PROCESSED
 from tests.stages import tiny
 
 N_ITEMS = 40

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tasks.core import contracts
 from tasks.core.contracts import Feature, Schema
-from tasks.stages.common import PROCESSED, write_json
+from tasks.pipeline.common import PROCESSED, write_json
 from tasks.stages.network_files import EMBEDDINGS
 from tests.stages import tiny, tiny_networks
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from tasks.core import contracts
 from tasks.core.contracts import RatingScale
-from tasks.stages.common import PROCESSED
+from tasks.pipeline.common import PROCESSED
 from tests.stages import tiny
 
 N_ITEMS, FOLDS = 12, 3

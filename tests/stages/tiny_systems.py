@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from tasks.core import contracts
+from tasks.pipeline.common import PERTURBED, PROCESSED
 from tasks.stages import perturb
-from tasks.stages.common import PERTURBED, PROCESSED
 from tasks.stages.network_files import ALIGNED, embedding_file, write_vectors
 from tests.stages import tiny, tiny_networks, tiny_pair
 from tests.stages.tiny import passed as passed

@@ -8,9 +8,9 @@ from tasks.config.attacks import AttributeAttack, EmbeddingAttack
 from tasks.config.fields import BASE
 from tasks.config.params import Experiment, Suite
 from tasks.core import contracts
+from tasks.pipeline.common import PROCESSED
 from tasks.quality.metrics import Names, embedding_attack_metrics
 from tasks.stages.checks.embedding import schemas
-from tasks.stages.common import PROCESSED
 
 
 def attribute(suite: Suite, _: Experiment, setting: str) -> Names:

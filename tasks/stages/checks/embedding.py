@@ -10,11 +10,11 @@ import polars as pl
 from tasks.config.params import Experiment, Params, Suite, entry
 from tasks.core import contracts
 from tasks.core.contracts import Schema
+from tasks.pipeline.common import PROCESSED, RUNS
 from tasks.quality.metrics import Names, alignment_metrics, alignment_tables, embedding_metrics
 from tasks.quality.releases import embedding_releases
 from tasks.quality.rules import Table
 from tasks.stages.checks.subject import Subject
-from tasks.stages.common import PROCESSED, RUNS
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedded_networks, embedding_file
 
 

@@ -17,11 +17,11 @@ import pyarrow as pa
 from tasks.config.params import Experiment, Suite
 from tasks.core import contracts
 from tasks.core.contracts import Schema
+from tasks.pipeline.common import PROCESSED
 from tasks.quality.metrics import Names, ranking_metrics
 from tasks.quality.releases import Released, next_items, predictions, recommendations
 from tasks.quality.rules import Table
 from tasks.stages.checks.subject import Subject, released_tables
-from tasks.stages.common import PROCESSED
 
 
 class Lists(NamedTuple):

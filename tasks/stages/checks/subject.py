@@ -11,8 +11,8 @@ import polars as pl
 from tasks.config.params import Experiment, Suite
 from tasks.core import contracts
 from tasks.core.errors import DamagedError
+from tasks.pipeline.common import RUNS
 from tasks.quality.rules import Table
-from tasks.stages.common import RUNS
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from tasks.config.attacks import ToyAttack  # type: ignore[attr-defined]
+from tasks.pipeline.command import run_stage
 from tasks.stages.attacks import SuiteAttack, Unit
-from tasks.stages.command import run_stage
 
 
 class Coin(SuiteAttack[ToyAttack, str]):

@@ -12,7 +12,7 @@ from tasks.config.attacks import Attackers
 from tasks.config.networks import held_out
 from tasks.config.params import Experiment, Suite
 from tasks.core.fingerprints import Plugin
-from tasks.stages.stage import Stage, checked, inherited_keys, model, names
+from tasks.pipeline.stage import Stage, checked, inherited_keys, model, names
 
 DECIDES_NOTHING = True
 

@@ -1,6 +1,6 @@
 """The pipeline as one table: which stages there are, the module each runs, what it reads and writes.
 
-`tasks.stages.dvc_files` writes every dvc.yaml from it, `tasks.stages.code` a fingerprint for each of its stages.
+`tasks.pipeline.dvc_files` writes every dvc.yaml from it, `tasks.stages.code` a fingerprint for each of its stages.
 Strings are in DVC's own terms: `${key}` is the instance (`gerai-bpr` of `train@gerai-bpr`), `${item.X}` what `items`
 says of it.
 """
@@ -18,11 +18,11 @@ from tasks.config.params import Experiment, Params, Suite
 from tasks.config.tasks import TASKS, measured_by, resolve
 from tasks.core.errors import ConfigurationError
 from tasks.core.fingerprints import Plugin
+from tasks.pipeline import papers, table_attacks, table_audits
+from tasks.pipeline.common import file_digest
+from tasks.pipeline.stage import Items, Stage, checked, inherited_keys, model, names
 from tasks.results.facts import layer_of
 from tasks.results.files import WRITTEN
-from tasks.stages import papers, table_attacks, table_audits
-from tasks.stages.common import file_digest
-from tasks.stages.stage import Items, Stage, checked, inherited_keys, model, names
 
 DECIDES_NOTHING = True
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"

@@ -31,9 +31,9 @@ from safetensors import SafetensorError
 from tasks.core import contracts
 from tasks.core.disk import rename
 from tasks.core.errors import ConfigurationError, DataError
-from tasks.stages.common import PROCESSED, atomic_write, file_digest, read_json, remove, text_digest, write_json
-from tasks.stages.provenance import COST, cost_added, of_unit
-from tasks.stages.screen import Screen
+from tasks.pipeline.common import PROCESSED, atomic_write, file_digest, read_json, remove, text_digest, write_json
+from tasks.pipeline.provenance import COST, cost_added, of_unit
+from tasks.pipeline.screen import Screen
 
 LOCK = "lock"
 """In a unit's folder: held while it is worked on."""

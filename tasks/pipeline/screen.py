@@ -10,7 +10,7 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tasks.stages.parent import RUN
+from tasks.pipeline.parent import RUN
 
 DECIDES_NOTHING = True
 SECONDS_BETWEEN_LINES = 5.0

@@ -10,12 +10,12 @@ import yaml
 
 from tasks.config.attacks import AttributeAttack
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES, Params
-from tasks.stages import table
-from tasks.stages.common import atomic_write
-from tasks.stages.stage import Stage
+from tasks.pipeline import table
+from tasks.pipeline.common import atomic_write
+from tasks.pipeline.stage import Stage
 
 DECIDES_NOTHING = True
-HEADER = "# Written by `dprec pipeline` from tasks/stages/table.py and the parameters: do not edit.\n"
+HEADER = "# Written by `dprec pipeline` from tasks/pipeline/table.py and the parameters: do not edit.\n"
 
 
 def texts(params: Params) -> dict[Path, str]:

@@ -1,4 +1,4 @@
-"""One runner of all stages with units (`tasks.stages.runs`): a stage is a class derived from `Job`."""
+"""One runner of all stages with units (`tasks.pipeline.runs`): a stage is a class derived from `Job`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing_extensions import override
 
 from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.params import Experiment, Params, entry, load
-from tasks.stages import runs
-from tasks.stages.code import fingerprint
-from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_inputs, write_json
-from tasks.stages.screen import Screen
+from tasks.pipeline import runs
+from tasks.pipeline.command import run_stage
+from tasks.pipeline.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_inputs, write_json
+from tasks.pipeline.keys import fingerprint
+from tasks.pipeline.screen import Screen
 
 _Unit = TypeVar("_Unit", bound=runs.Unit)
 _Entry = TypeVar("_Entry", bound=Experiment | NetworkEmbeddings | Alignment)

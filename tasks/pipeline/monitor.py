@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from tasks.core.errors import DataError
 from tasks.evaluation.metrics import Record
 from tasks.models import base
-from tasks.stages.common import read_json, write_json
-from tasks.stages.runs import Progress
-from tasks.stages.screen import Screen
+from tasks.pipeline.common import read_json, write_json
+from tasks.pipeline.runs import Progress
+from tasks.pipeline.screen import Screen
 
 
 class Monitor(base.Progress):

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.stages.code import require_current
-from tasks.stages.common import private
-from tasks.stages.last_words import one_line
-from tasks.stages.parent import RUN
-from tasks.stages.provenance import record
+from tasks.pipeline.common import private
+from tasks.pipeline.keys import require_current
+from tasks.pipeline.last_words import one_line
+from tasks.pipeline.parent import RUN
+from tasks.pipeline.provenance import record
 
 
 def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False) -> None:
@@ -27,9 +27,9 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
     With `--debug` (or DPREC_DEBUG=1 in the environment) the traceback is shown as well.
 
     Args:
-        units: the stage has units of work (`tasks.stages.runs`), which may be run alone (`main(name, unit=LABEL)`; with
-            `key=KEY` there need be no code.json) or again (`main(name, force=True)`, also with DPREC_FORCE=1 in the
-            environment; with a time: those that were finished before that); `main(name, record=...)`.
+        units: the stage has units of work (`tasks.pipeline.runs`), which may be run alone (`main(name, unit=LABEL)`;
+            with `key=KEY` there need be no code.json) or again (`main(name, force=True)`, also with DPREC_FORCE=1 in
+            the environment; with a time: those that were finished before that); `main(name, record=...)`.
     """
     stage = Path(sys.argv[0]).stem
     parser = ArgumentParser(f"python -m tasks.stages.{stage}")

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_info
 
 from tasks.core.device import accelerator
 from tasks.core.errors import DprecError
-from tasks.stages.common import PROVENANCE, atomic_write, read_json, write_json
+from tasks.pipeline.common import PROVENANCE, atomic_write, read_json, write_json
 
 DECIDES_NOTHING = True
 PACKAGES = ("torch", "dgl", "numpy", "scikit-learn", "polars", "pyarrow", "dp-accounting", "great-expectations")
