@@ -77,12 +77,9 @@ def begin(
         dataset, interactions, notes = _dataset(ratings, people, names, licence)
         with tables_of(name, params.Dataset.model_validate(dataset)):
             pass  # what a run would refuse of these files is refused here
-        options = {"split": "random", "user_core": 1, "item_core": 1}
-        options |= {
-            "split_seed": 2021,
-            "test_share": 0.2,
-            "valid_share": 0.1,
-        }  # whatever the data, which a choice would tell of
+        # shares are the same for all data: a choice by the data would tell of them
+        shares = {"split_seed": 2021, "test_share": 0.2, "valid_share": 0.1}
+        options = {"split": "random", "user_core": 1, "item_core": 1} | shares
         added = {
             "datasets": {name: dataset},
             "processed": {name: {"dataset": name, "protocol": "gerai", "options": options}},
