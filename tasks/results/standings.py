@@ -39,7 +39,7 @@ ENTRIES: dict[str, Any] = {
 mean on the splits that sweep points were run on, the first alone if not all.
 `difference`: from noisy popularity at setting `base`, mean over the runs that both have; `low`, `high` and `compared`:
 its interval and what follows, null without stored pairs. `unbounded`: all levels at which this setting has no finite ε:
-what is finite at one level alone is no guarantee. `runs`, `values`: on the splits that sweep points were run on."""
+what is finite at one level alone is no guarantee. `runs`, `values`: of which `utility` is the mean."""
 Outcome = Literal["refuted", "unbounded", "larger", "holds", "unclaimed"]
 """An audit refutes a claim; no finite ε follows from what claims one; a larger one than claimed follows; at most what
 is claimed follows; nothing is claimed."""
@@ -135,9 +135,8 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
             runs = values[name] if setting == BASE else results.on_swept(results.values(name, by.metric, by.k, setting))
             series = pl.Series(list(runs.values()), dtype=pl.Float64)
             reached = {"setting": setting, "utility": series.mean(), "utility_std": series.std(), "n": len(series)}
-            swept = results.on_swept(runs)
-            reached |= {"runs": [*swept], "values": [*swept.values()]}
-            reached["on_swept_splits"] = pl.Series(list(swept.values()), dtype=pl.Float64).mean()
+            swept = pl.Series(list(results.on_swept(runs).values()), dtype=pl.Float64)
+            reached |= {"runs": [*runs], "values": [*runs.values()], "on_swept_splits": swept.mean()}
             if setting == BASE:
                 verdict = compared.get(name, {})
                 reached |= {"utility": means.get(name), "compared": verdict.get("verdict")}
