@@ -129,8 +129,9 @@ class AttackKind:
     writes: str | None = None
     """Where it is not each experiment: the folder in data/runs/S/ whose table of that name is collected."""
     reads: tuple[str, ...] = ()
-    """What the stage reads, of each experiment besides what this released. `{suite}` and `{data}` are the suite's,
-    `{checked}` all data of the systems that `names` have, with their verdicts; a key of `names` is each of its own."""
+    """What the stage reads, of each experiment besides what this released. `{suite}`, `{data}` and `{splits}` are the
+    suite's, `{checked}` all data of the systems that `names` have, with their verdicts; a key of `names` is each of its
+    own."""
     keys: tuple[str, ...] = ()
     """What it reads of the suite's params.yaml, besides the systems that `names` have."""
     stages: str = "tasks.pipeline.table_attacks:usual"
@@ -163,7 +164,7 @@ ATTACKS = {
             "blurring/*": 0.1,
         },
         each="tasks.stages.checks.attacks:attribute",
-        reads=("data/targets/{suite}.parquet",),
+        reads=("data/targets/{suite}.parquet", "data/processed/{splits}/interactions.parquet"),
         stages="tasks.pipeline.table_attacks:attribute",
         evidence=("tasks.results.leakage:ATTRIBUTES",),
     ),

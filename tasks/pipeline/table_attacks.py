@@ -25,7 +25,12 @@ def usual(name: str, suite: Suite) -> Iterator[Stage]:
     stage, named = kind.module.replace("_", "-"), kind.named(attack)
     systems = [*dict.fromkeys(chain.from_iterable(named.values()))]
     layers = {suite.experiments[system].features for system in systems} | {f"processed/{suite.data}"}
-    known = named | {"suite": [name], "data": [suite.data], "checked": [*checked(*sorted(layers))]}
+    known = named | {
+        "suite": [name],
+        "data": [suite.data],
+        "splits": suite.splits,
+        "checked": [*checked(*sorted(layers))],
+    }
     reads = [path for pattern in kind.reads for path in _filled(pattern, known)]
     if kind.writes is not None:
         yield _of_suite(stage, name, suite, systems, reads, kind.writes, kind.keys)

@@ -41,7 +41,7 @@ Results = dict[tuple[str, str, int], Right]
 
 @dataclass(frozen=True)
 class Release:
-    """What the attackers of one seed see.
+    """What the attackers of one run see; `seed` is its number.
 
     profiles: (2, n) users and items of interactions.
     labels: attribute -> class of every user.
@@ -75,14 +75,15 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
 
     def read(self) -> None:
         """Read ratings, labels and targets."""
-        suite, folder = self.experiment.suite, PROCESSED / self.data
-        if self.data != self.params.suites[suite].data:
-            raise ConfigurationError(f"suites.{suite}.data: has no targets among the users of {self.data}")
+        name, suite = self.experiment.suite, self.params.suites[self.experiment.suite]
+        if self.data != suite.data:
+            raise ConfigurationError(f"suites.{name}.data: has no targets among the users of {self.data}")
         self.schema, self.labels = read_labels(self.data)
-        rated = contracts.read(folder / "interactions.parquet", contracts.INTERACTIONS)
-        self.rated = rated.filter(pl.col("split") != "test").select("user", "item").sort("user", "item").to_numpy().T
-        self.is_target = read_targets(suite)
-        self.truth = digest(folder, FOLDER / f"{suite}.parquet")
+        self.runs = {setting: suite.runs(self.experiment, setting) for setting in self.experiment.settings()}
+        self.data_of = {run: data for runs_of in self.runs.values() for run, data in runs_of.items()}
+        self.rated = {data: _rated(data) for data in {*self.data_of.values()}}
+        self.is_target = read_targets(name)
+        self.truth = digest(PROCESSED / self.data, FOLDER / f"{name}.parquet")
 
     @override
     def folder(self, label: str, *decides: Any) -> Path:
@@ -96,24 +97,24 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
             yield self.unit(release.label, release, *release.decides(), steps=len(release.ks) * len(release.attackers))
 
     def releases(self) -> Iterator[Release]:
-        """The ratings alone, with each seed's attackers; every release with its controls."""
-        options, settings = self.options, self.experiment.settings()
+        """The ratings alone, with each run's attackers; every release with its controls."""
+        options = self.options
         attackers, control_k = tuple(options.attackers), tuple(options.control_k)
         nothing = np.empty((self.schema.n_users, 0), np.int32)
-        for seed in dict.fromkeys(seed for setting in settings for seed in self.experiment.seeds_at(setting)):
-            yield Release(ALONE, "", seed, self.rated, self.labels, nothing, (0,), attackers)
-        for setting in settings:
+        for seed, data in self.data_of.items():
+            yield Release(ALONE, "", seed, self.rated[data], self.labels, nothing, (0,), attackers)
+        for setting, runs_of in self.runs.items():
             chosen = options.attackers_at(setting)
-            for seed in self.experiment.seeds_at(setting):
+            for seed, data in runs_of.items():
                 release = Release(
-                    TRUE, setting, seed, self.rated, self.labels, self.lists(setting, seed),
+                    TRUE, setting, seed, self.rated[data], self.labels, self.lists(setting, seed),
                     tuple(chosen.k), tuple(chosen.attackers),
                 )  # fmt: skip
                 yield release
                 if setting == BASE:
                     shuffled = attribute.shuffle_labels(self.labels, seed)
                     yield replace(release, kind=RANDOM, labels=shuffled, ks=control_k)
-                    if (blurred := self.profiles(setting, seed)) is not None:
+                    if (blurred := self.profiles(release)) is not None:
                         yield replace(release, kind=BLURRED, profiles=blurred, ks=(0, *control_k))
 
     def lists(self, setting: str, seed: int) -> NDArray[np.int32]:
@@ -136,13 +137,13 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
             )
         return table["item"].to_numpy().reshape(-1, length)
 
-    def profiles(self, setting: str, seed: int) -> NDArray[np.int32] | None:
+    def profiles(self, release: Release) -> NDArray[np.int32] | None:
         """(2, n) the rated items and what the system was given in addition; None where it was given these alone."""
-        path = self.released / setting / "profiles" / f"seed-{seed}.parquet"
+        path = self.released / release.setting / "profiles" / f"seed-{release.seed}.parquet"
         if not path.exists():
             return None
         blurred = contracts.read(path, contracts.PROFILES).to_numpy()
-        return np.unique(np.concatenate([blurred, self.rated.T]), axis=0).T
+        return np.unique(np.concatenate([blurred, release.profiles.T]), axis=0).T
 
     @override
     def attack(self, target: Release, _: Path, step: Callable[[int], None]) -> list[tuple[str, str, int, list[bool]]]:
@@ -167,9 +168,9 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         }
         majority = {name: attribute.majority_right(labels, self.is_target) for name, labels in self.labels.items()}
         rows = [row for key, right in results.items() if key[0] != ALONE for row in metrics(*key, right, majority)]
-        for setting in self.experiment.settings():
+        for setting, runs_of in self.runs.items():
             attackers = self.options.attackers_at(setting).attackers
-            for seed in self.experiment.seeds_at(setting):
+            for seed in runs_of:
                 shared = {key: right for key, right in results[ALONE, "", seed].items() if key[1] in attackers}
                 rows += metrics(TRUE, setting, seed, shared, majority)
                 rows += [
@@ -189,12 +190,18 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         nothing = release.lists[:, :0]
         true, blurred = (
             attribute.profiles(users, items, nothing, self.schema.n_items)
-            for users, items in (self.rated, release.profiles)
+            for users, items in (self.rated[self.data_of[release.seed]], release.profiles)
         )
         differ = (true != blurred).any(axis=1)
         detected = blurring.detect(true[differ], blurred[differ], self.is_target[differ], self.options.split_seed)
         for name in ("auc", "low", "high"):
             yield _row(release.setting, release.seed, f"blurring/detector/{name}", 0, getattr(detected, name))
+
+
+def _rated(data: str) -> NDArray[np.int32]:
+    """(2, n) users and items of the interactions that systems are trained on."""
+    rated = contracts.read(PROCESSED / data / "interactions.parquet", contracts.INTERACTIONS)
+    return rated.filter(pl.col("split") != "test").select("user", "item").sort("user", "item").to_numpy().T
 
 
 def metrics(

@@ -229,10 +229,9 @@ def metrics(key: str, params: Params) -> Subject:
         expected = []
         for name, experiment in suite.experiments.items():
             for setting in experiment.settings():
-                measured_names = [(of_training(suite, experiment, setting), [*suite.runs(experiment, setting)])]
-                if of_attack:
-                    measured_names.append((of_attack(suite, experiment, setting), experiment.seeds_at(setting)))
-                expected += [measurements(name, [setting], seeds, names) for names, seeds in measured_names]
+                seeds = [*suite.runs(experiment, setting)]
+                for names in (of_training, of_attack) if of_attack else (of_training,):
+                    expected.append(measurements(name, [setting], seeds, names(suite, experiment, setting)))
         measured = [contracts.read(file, contracts.METRICS) for file in files]
         return metric_tables(pl.concat(measured), pl.concat(expected), rates)
 

@@ -108,7 +108,7 @@ def test_whatever_decides_a_result_names_what_is_kept(
     monkeypatch.chdir(tmp_path)
     workspace = STAGES[stage][0]
     import_module(f"tests.stages.{workspace}").build(tmp_path, *[monkeypatch] * (workspace == "test_train"))
-    code = f"tasks.stages.{'tune' if stage == 'tune' else 'jobs'}.fingerprint"
+    code = "tasks.stages.tune.fingerprint" if stage == "tune" else "tasks.pipeline.jobs.fingerprint"
     monkeypatch.setattr(code, lambda *_: "code")
     params = load()
     if stage in ("attack_edges", "attack_ratings"):
