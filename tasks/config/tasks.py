@@ -141,7 +141,7 @@ class AttackKind:
     evidence: tuple[str, ...] = ("tasks.results.leakage:USUAL",)
     """How what was found is read and shown (`tasks.results.leakage.Kind`), one section of a page each."""
 
-    def named(self, attack: Any) -> dict[str, list[str]]:
+    def named(self, attack: object) -> dict[str, list[str]]:
         """Key of its parameters -> experiments of the suite that it names."""
         values = {key: getattr(attack, key) for key in self.names}
         return {key: [value] if isinstance(value, str) else [*value] for key, value in values.items()}

@@ -8,7 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -24,6 +24,9 @@ from tasks.core.training_data import TrainingData
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.insecurity import NO_NOISE
+
+if TYPE_CHECKING:
+    from tasks.models.resumable import Resumable
 
 
 class ModelConfig(BaseModel):
@@ -44,17 +47,17 @@ class Progress:
     This one keeps and shows nothing and lets every epoch run; others keep checkpoints, validate and stop early.
     """
 
-    def restore(self, model: Any) -> bool:
+    def restore(self, model: Resumable) -> bool:
         """Load the last checkpoint of this run into `model`, if there is one; returns whether to go on from there."""
         del model
         return True
 
-    def epoch(self, model: Any, loss: float) -> bool:
+    def epoch(self, model: Resumable, loss: float) -> bool:
         """Called after every epoch; returns whether to go on."""
         del model, loss
         return True
 
-    def finish(self, model: Any) -> None:
+    def finish(self, model: Resumable) -> None:
         """Called after the last epoch: loads the weights of the best epoch into `model`; here it keeps the last."""
 
 
@@ -94,7 +97,7 @@ class Model(ABC):
     device: torch.device = torch.device("cpu")
     """Where its tensors are between `fit` or `load` and `save`; what is written by NumPy alone stays on the CPU."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if "Config" not in vars(cls) and (name := vars(cls).get("__annotations__", {}).get("config")):
             cls.Config = vars(sys.modules[cls.__module__])[name]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -17,6 +17,10 @@ from tasks.models import base
 from tasks.pipeline.common import read_json, write_json
 from tasks.pipeline.runs import Progress
 from tasks.pipeline.screen import Screen
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
+    from tasks.models.resumable import Resumable
 
 
 class Monitor(base.Progress):
@@ -53,12 +57,12 @@ class Monitor(base.Progress):
         self._best: dict[str, torch.Tensor] = {}
         self._best_epoch = 0
         self._started = time.monotonic()
-        self.history: list[dict[str, Any]] = []
+        self.history: list[Row] = []
         """One record per epoch: epoch, loss, valid where anything validates, the model's own diagnostics."""
         self.seconds: list[float] = []
         """What each epoch took, in order; a clock, so never part of an output."""
 
-    def restore(self, model: Any) -> bool:
+    def restore(self, model: Resumable) -> bool:
         """Go on from the last state that can be used, if there is one."""
         self._screen.begin(self._label, model.config.epochs)
 
@@ -84,7 +88,7 @@ class Monitor(base.Progress):
         self._progress.restore(read)
         return self._going(model)
 
-    def epoch(self, model: Any, loss: float) -> bool:
+    def epoch(self, model: Resumable, loss: float) -> bool:
         """Validate, remember the best weights, write the checkpoint, show progress."""
         valid = self._validate(model) if self._validate else None
         now = time.monotonic()
@@ -107,7 +111,7 @@ class Monitor(base.Progress):
         self._screen.step(model.epochs_done, figures, left * seconds)
         return self._going(model)
 
-    def finish(self, model: Any) -> None:
+    def finish(self, model: Resumable) -> None:
         """Load the weights of the best epoch."""
         model.load_weights(self._best)
 
@@ -121,11 +125,11 @@ class Monitor(base.Progress):
         by_metric = zip(*self._tested, strict=True)
         return [max(values, key=lambda tested: float(tested["value"])) for values in by_metric]
 
-    def _going(self, model: Any) -> bool:
+    def _going(self, model: Resumable) -> bool:
         all_epochs = self._validate is None or self._test is not None or model.config.plans_epochs
         return all_epochs or model.epochs_done - self._best_epoch < self._patience
 
-    def _write(self, model: Any) -> None:
+    def _write(self, model: Resumable) -> None:
         tensors, values = model.state()
         with self._progress.write() as target:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, target / "state.safetensors")

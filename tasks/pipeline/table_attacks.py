@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from string import Formatter
-from typing import Any
 
 from tasks.config.attacks import Attackers
 from tasks.config.networks import held_out
@@ -73,7 +72,7 @@ def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
     """The model, too, decides: it says whether both networks are in one space, and which anchors judge."""
     (stage,) = usual(name, suite)
 
-    def decides(key: str) -> list[Any]:
+    def decides(key: str) -> list[object]:
         experiment = suite.experiments[key]
         split = held_out(experiment.features, suite.aligned)
         return [experiment.model, *([list(split)] if split else []), *_named(experiment)]
@@ -95,7 +94,7 @@ def audit_training(name: str, suite: Suite) -> Stage:
     return _of_suite("audit-training", name, suite, audited, deps, "one_run.json", section="training_audit")
 
 
-def _named(experiment: Experiment) -> list[Any]:
+def _named(experiment: Experiment) -> list[object]:
     """The system, settings and seeds, as outputs have them."""
     return [experiment.system, *names(experiment)]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,9 @@ from tasks.pipeline import runs
 from tasks.pipeline.common import CHECKPOINTS, PROCESSED, digest, text_digest
 from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.targets import FOLDER, read_labels, read_targets
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 TRUE, RANDOM, BLURRED, ALONE = "attribute", "attribute-random", "attribute-blurred", "ratings-alone"
 """Kinds of attack: on true labels, shuffled ones, blurred profiles (all three begin metrics' names), ratings alone."""
@@ -62,7 +65,7 @@ class Release:
         """The name of its unit."""
         return f"{self.setting if self.kind != ALONE else ALONE}-seed-{self.seed}{LABELS.get(self.kind, '')}"
 
-    def decides(self) -> list[Any]:
+    def decides(self) -> list[object]:
         """All that results depend on besides the data, as JSON values."""
         lists, profiles = self.lists[:, : max(self.ks)].tolist(), text_digest(self.profiles.tobytes().hex())
         return [profiles, list(self.ks), list(self.attackers), self.seed, self.kind == RANDOM, lists]
@@ -86,7 +89,7 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         self.truth = digest(PROCESSED / self.data, FOLDER / f"{name}.parquet")
 
     @override
-    def folder(self, label: str, *decides: Any) -> Path:
+    def folder(self, label: str, *decides: object) -> Path:
         data = self.options.split_seed, self.options.lengths, self.truth, self.code
         return runs.folder_of(CHECKPOINTS / self.stage, "release", *decides, *data)
 
@@ -159,7 +162,7 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         return rows
 
     @override
-    def write(self, units: list[Unit[Release]], path: Path) -> dict[str, Any]:
+    def write(self, units: list[Unit[Release]], path: Path) -> Row:
         results: Results = {
             (unit.target.kind, unit.target.setting, unit.target.seed): {
                 (name, attacker, k): np.array(right, bool) for name, attacker, k, right in unit.result()
@@ -185,7 +188,7 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         contracts.write(table, path / "gains.parquet", GAINS)
         return {"targets": int(self.is_target.sum())}
 
-    def detection(self, release: Release) -> Iterator[dict[str, Any]]:
+    def detection(self, release: Release) -> Iterator[dict[str, object]]:
         """How well one can tell a blurred profile from a true one, as metrics with k = 0."""
         nothing = release.lists[:, :0]
         true, blurred = (
@@ -206,7 +209,7 @@ def _rated(data: str) -> NDArray[np.int32]:
 
 def metrics(
     kind: str, setting: str, seed: int, right: Right, majority: Mapping[str, NDArray[np.bool_]]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """The F1 of every attack, and its advantage where attributes are the true ones."""
     for (name, attacker, k), guessed in right.items():
         yield _row(setting, seed, f"{kind}/{name}/{attacker}/f1", k, guessed.mean())
@@ -215,11 +218,11 @@ def metrics(
             yield _row(setting, seed, f"{kind}/{name}/{attacker}/advantage", k, advantage)
 
 
-def _row(setting: str, seed: int, metric: str, k: int, value: float) -> dict[str, Any]:
+def _row(setting: str, seed: int, metric: str, k: int, value: float) -> dict[str, object]:
     return {"setting": setting, "seed": seed, "metric": metric, "k": k, "value": float(value)}
 
 
-def gains(results: Results, majority: Mapping[str, NDArray[np.bool_]]) -> Iterator[tuple[Any, ...]]:
+def gains(results: Results, majority: Mapping[str, NDArray[np.bool_]]) -> Iterator[tuple[object, ...]]:
     """What every attack on true attributes gains over each of its controls (rows of `GAINS`)."""
     runs_of: dict[str, list[int]] = {}
     for kind, setting, seed in results:
