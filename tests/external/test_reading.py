@@ -110,11 +110,6 @@ def test_parquet_reads_as_csv_does(tmp_path: Path) -> None:
             ":1: 'user' is a value of its column; add a first line that names the columns",
         ),
         ("user,item\n1,2\n,3\n", ":3: user is empty"),
-        (
-            "u1,i9,4,881348418\n",
-            ":1: no column is recognised as the user (has 'u1', 'i9', '4', '881348418'); say --user-column NAME, or, "
-            "if that line is data, column_1, column_2, ..., by position",
-        ),
         ("user,item\n1,2\n1\n", ":3: 1 fields instead of 2 (user, item)"),
         ("user,item\n1,2\n1,\xe9\n", ":3: byte 0xe9 is not UTF-8; save the file as UTF-8"),
         ("", ": is empty; the first line must name the columns"),
