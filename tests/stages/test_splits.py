@@ -17,15 +17,17 @@ from tasks.evaluation.run_numbers import APART
 from tasks.pipeline import table
 from tasks.pipeline.common import PROCESSED, RUNS, read_json
 from tasks.privacy.noise import recording
-from tasks.stages import check, collect, perturb, train
+from tasks.stages import attack, check, collect, perturb, targets, train
 from tasks.stages.inputs import read_inputs
 from tests.stages import test_train, tiny
 
 OTHER = "tiny-split-2"
 RUNS_OF_BASE = [0, 1, APART, APART + 1]
+SEEING = {"k": [5], "attackers": ["naive_bayes"]}
+ATTACK = SEEING | {"kind": "attribute", "sweep": SEEING, "control_k": [5], "target_share": 0.2, "split_seed": 5}
 
 
-def build(root, sweep_seeds=None, **changes):
+def build(root, sweep_seeds=None, attack=None, **changes):
     """A workspace with a second split: the same interactions, of which others are held out."""
     config = test_train.CONFIG | {"epochs": 1, "epsilon": 0.4}
     swept = {"sweep": [{"features_epsilon": 7.5}], "sweep_seeds": sweep_seeds}
@@ -39,6 +41,7 @@ def build(root, sweep_seeds=None, **changes):
         suites={"tiny": suite},
         processed={"tiny": processed, OTHER: processed | {"options": options}},
         evaluation={"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"},
+        attack=attack,
     )
     rows, users = test_train.interactions(), contracts.users_schema(tiny.FEATURES)
     held = pl.concat([rows["split"][2:], rows["split"][:2]]).alias("split")
@@ -101,6 +104,28 @@ def test_a_run_on_another_split_is_served_and_tested_there():
     (folder / f"seed-{APART}.parquet").write_bytes((folder / "seed-0.parquet").read_bytes())
     with pytest.raises(DataError, match=f"recommendations, {OTHER}.*must not be in the user's training"):
         check.main("recommendations/tiny-counts")
+
+
+def test_attributes_are_inferred_from_the_ratings_and_lists_of_every_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    build(tmp_path, attack=ATTACK)
+    train.main("tiny-counts")
+    check.main("recommendations/tiny-counts")
+    targets.main("tiny")
+    attack.main("tiny-counts")
+    folder = RUNS / "tiny/tiny-counts"
+    rows = contracts.read(folder / "attack/metrics.parquet", contracts.METRICS)
+    assert sorted(rows["seed"].unique()) == RUNS_OF_BASE
+    for unit in attack.AttributeInference("tiny-counts", load()).plan():
+        seen = unit.target
+        own = contracts.read(
+            PROCESSED / ("tiny", OTHER)[seen.seed // APART] / "interactions.parquet", contracts.INTERACTIONS
+        )
+        rated = own.filter(pl.col("split") != "test").select("user", "item").rows()
+        assert set(zip(*seen.profiles.tolist(), strict=True)) == set(rated), unit.label
+        if seen.kind == attack.TRUE:
+            released = contracts.read(folder / f"released/base/seed-{seen.seed}.parquet", contracts.RECOMMENDATIONS)
+            assert seen.lists.ravel().tolist() == released.sort("user", "rank")["item"].to_list()
 
 
 @pytest.mark.usefixtures("fresh")
