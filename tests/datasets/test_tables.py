@@ -183,6 +183,16 @@ def test_ids_with_blanks_around_them_or_control_characters_are_refused(path: Pat
         refused(file, f":2: user is {re.escape(repr(wrong))}, not an id without blanks around it", separator=None)
 
 
+def test_empty_text_is_empty_in_all_kinds_of_files(path: Path) -> None:
+    rows = pl.DataFrame({"user": ["7", "8"], "n": [3, 4], "x": ["1", "2"], "word": ["w", ""]})
+    for file in (path.with_suffix(".parquet"), path.with_suffix(".jsonl")):
+        write = pl.DataFrame.write_parquet if file.suffix == ".parquet" else pl.DataFrame.write_ndjson
+        write(rows, file)
+        assert read(file, separator=None) == [("7", 3, 1.0, "w"), ("8", 4, 2.0, None)]
+        write(rows.with_columns(user=pl.Series(["7", ""])), file)
+        refused(file, ":2: user is empty", separator=None)
+
+
 @pytest.mark.parametrize("name", ["table", "table.csv.bz2", "table.xlsx"])
 def test_a_file_of_another_kind_is_refused(path: Path, name: str) -> None:
     path.with_name(name).write_text(HEADER + "7,,3,w,1\n")

@@ -55,6 +55,8 @@ def test_columns_of_a_table_without_a_header_are_named_by_position(
     given = reading.interactions(path, "train", names)
     assert given.rows.rows() == [(first[1], first[0], float(first[2]))]
     assert given.taken.notes == ["no header"]
+    some = reading.interactions(path, "train", Names({"user": "column_2", "item": "column_1"}))
+    assert some.rows["user", "item"].rows() == [(first[1], first[0])]
     with pytest.raises(ConfigurationError, match="no file has a column 'column_6'"):
         Names({"user": "column_6"}).require([path])
     with pytest.raises(DataError, match="canaries are added to CSV with a header"):
