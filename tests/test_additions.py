@@ -171,8 +171,8 @@ RUN = """
 import runpy, sys
 
 from tasks.config.params import load
-from tasks.pipeline import keys, dvc_files, table
-from tasks.stages import audit, report
+from tasks.pipeline import dvc_files, table
+from tasks.stages import audit, code, report
 
 params, only = load(), sys.argv[1:]
 dvc_files.write(params)
