@@ -8,7 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -24,9 +24,6 @@ from tasks.core.training_data import TrainingData
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.insecurity import NO_NOISE
-
-if TYPE_CHECKING:
-    from tasks.models.resumable import Resumable
 
 
 class ModelConfig(BaseModel):
@@ -47,17 +44,17 @@ class Progress:
     This one keeps and shows nothing and lets every epoch run; others keep checkpoints, validate and stop early.
     """
 
-    def restore(self, model: Resumable) -> bool:
+    def restore(self, model: Any) -> bool:
         """Load the last checkpoint of this run into `model`, if there is one; returns whether to go on from there."""
         del model
         return True
 
-    def epoch(self, model: Resumable, loss: float) -> bool:
+    def epoch(self, model: Any, loss: float) -> bool:
         """Called after every epoch; returns whether to go on."""
         del model, loss
         return True
 
-    def finish(self, model: Resumable) -> None:
+    def finish(self, model: Any) -> None:
         """Called after the last epoch: loads the weights of the best epoch into `model`; here it keeps the last."""
 
 

@@ -20,7 +20,6 @@ from tasks.pipeline.screen import Screen
 
 if TYPE_CHECKING:
     from tasks.core.rows import Row
-    from tasks.models.resumable import Resumable
 
 
 class Monitor(base.Progress):
@@ -62,7 +61,7 @@ class Monitor(base.Progress):
         self.seconds: list[float] = []
         """What each epoch took, in order; a clock, so never part of an output."""
 
-    def restore(self, model: Resumable) -> bool:
+    def restore(self, model: Any) -> bool:
         """Go on from the last state that can be used, if there is one."""
         self._screen.begin(self._label, model.config.epochs)
 
@@ -88,7 +87,7 @@ class Monitor(base.Progress):
         self._progress.restore(read)
         return self._going(model)
 
-    def epoch(self, model: Resumable, loss: float) -> bool:
+    def epoch(self, model: Any, loss: float) -> bool:
         """Validate, remember the best weights, write the checkpoint, show progress."""
         valid = self._validate(model) if self._validate else None
         now = time.monotonic()
@@ -111,7 +110,7 @@ class Monitor(base.Progress):
         self._screen.step(model.epochs_done, figures, left * seconds)
         return self._going(model)
 
-    def finish(self, model: Resumable) -> None:
+    def finish(self, model: Any) -> None:
         """Load the weights of the best epoch."""
         model.load_weights(self._best)
 
@@ -125,11 +124,11 @@ class Monitor(base.Progress):
         by_metric = zip(*self._tested, strict=True)
         return [max(values, key=lambda tested: float(tested["value"])) for values in by_metric]
 
-    def _going(self, model: Resumable) -> bool:
+    def _going(self, model: Any) -> bool:
         all_epochs = self._validate is None or self._test is not None or model.config.plans_epochs
         return all_epochs or model.epochs_done - self._best_epoch < self._patience
 
-    def _write(self, model: Resumable) -> None:
+    def _write(self, model: Any) -> None:
         tensors, values = model.state()
         with self._progress.write() as target:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, target / "state.safetensors")
