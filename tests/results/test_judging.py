@@ -311,7 +311,7 @@ def test_claims_are_judged_on_the_papers_data_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("suite", "claim"),
     [
-        ("gerai", "GERAI ranks above all private baselines"),
+        ("gerai", "Blurm ranks worst of all methods"),
         ("dpvae", "They have a lower NDCG@10 than VAE"),
         ("privsr-epinions", "At fixed ε protection of sensitive ratings falls with β"),
         ("dpcrosue", "Foursquare: friendships have a higher TMR than posts"),
