@@ -30,7 +30,6 @@ from dvc.exceptions import DvcException
 from dvc.fs import localfs
 from dvc.logger import setup
 from dvc.repo import Repo
-from dvc.scm import SCMError
 from dvc.utils.serialize import load_path
 
 from flows.execution import holder, lives, say
@@ -38,6 +37,7 @@ from flows.locks import LOCAL, computed_here, settle, take_committed, write_entr
 from flows.settings import is_writable, keep_shipped
 from tasks.core.errors import ConfigurationError, DprecError
 from tasks.pipeline.common import atomic_write, remove
+from tasks.pipeline.provenance import is_tracked
 
 TRIED = {"dvc": "3.67.1", "dvc-data": "3.18.3", "dvc-objects": "5.2.0"}
 """Versions with which what follows was tried; `Output` and `Stage` are used as DVC itself does, and `_load` and
@@ -341,17 +341,14 @@ class _ReadOnlyRepo(Repo):
 
 
 def _repo() -> Any:
+    if not is_tracked() and not Config(".dvc").get("core", {}).get("no_scm"):
+        with Config(".dvc").edit("local") as local:  # an archive: DVC works without git from now on
+            local.setdefault("core", {})["no_scm"] = True
+        keep_shipped()
     try:
         return Repo() if is_writable(Path.cwd()) else _ReadOnlyRepo()
     except sqlite3.DatabaseError:  # what it remembers of files is damaged
         remove(Path(os.environ["DVC_SITE_CACHE_DIR"]))
-        return Repo()
-    except SCMError:
-        if any((folder / ".git").exists() for folder in (Path.cwd(), *Path.cwd().parents)):
-            raise
-        with Config(".dvc").edit("local") as local:  # an archive: DVC works without git from now on
-            local.setdefault("core", {})["no_scm"] = True
-        keep_shipped()
         return Repo()
 
 

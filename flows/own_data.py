@@ -71,7 +71,7 @@ def begin(
             _require_usable(path)
         for role, column in names.columns.items():  # one that is not there would silently be another, of a usual name
             among = files if role == "user" else [ratings]
-            if not any(column in reading.columns_of(path, [column]) for path in among):
+            if not any(reading.named(path, column) for path in among):
                 paths = " and ".join(map(str, among))
                 raise ConfigurationError(f"{paths}: no column {column!r}; correct --{role}-column")
         dataset, interactions, notes = _dataset(ratings, people, names, licence)

@@ -180,16 +180,18 @@ def require_no_secret(address: str) -> None:
     Raises:
         ConfigurationError: it does.
     """
-    try:
-        parts = urlsplit(address)
-        kind = "a password" if parts.password is not None else "a query (?...)" if parts.scheme and parts.query else ""
-    except ValueError:  # it is no address, and will be refused as such
-        return
-    if kind:
-        raise ConfigurationError(
-            f"the store's address holds {kind}, which a run would show and record; leave it to the settings of the "
-            "package that opens the store"
-        )
+    for each in address.split("::"):  # one in another
+        try:
+            parts = urlsplit(each)
+        except ValueError:  # it is no address, and will be refused as such
+            continue
+        password = parts.password is not None or (parts.scheme in ("http", "https") and parts.username)
+        if password or (parts.scheme and parts.query):
+            kind = "a password" if password else "a query (?...)"
+            raise ConfigurationError(
+                f"the store's address holds {kind}, which a run would show and record; leave it to the settings of the "
+                "package that opens the store"
+            )
 
 
 def line_of(error: BaseException) -> str:

@@ -253,8 +253,19 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
         casts = [number for number in numbers if number.meta.output_name() in rows.collect_schema()]
         rows.with_columns(casts).sink_parquet(destination / f"{table}.parquet")
         path.unlink()
+    if options.interactions.split is not None:
+        _require_one_part(paths["interactions"], destination / "interactions.parquet")
     time: Literal["seconds", "order", "none"] = options.time if options.time in ("order", "none") else "seconds"
     write_raw(destination, dict.fromkeys(parts), features=features, scale=options.rating_scale, time=time)
+
+
+def _require_one_part(path: Path, rows: Path) -> None:
+    """Refuse a pair of user and item in two parts: which of them is used would depend on the order of the rows."""
+    pairs = pl.scan_parquet(rows).group_by("user", "item").agg(parts=pl.col("split").n_unique())
+    several = pairs.filter(pl.col("parts") > 1).sort("user", "item").collect()
+    if len(several):
+        user, item, _ = several.row(0)
+        raise DataError(f"{path}: {len(several):,} pairs are in several parts, such as {user!r} and {item!r}; keep one")
 
 
 def _find(folder: Path, table: str, named: bool) -> Path:

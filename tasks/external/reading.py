@@ -18,8 +18,8 @@ import polars as pl
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.datasets.files import is_number
 from tasks.datasets.tables import PARQUET as PARQUET
+from tasks.datasets.tables import POSITION, form, read_table
 from tasks.datasets.tables import Column as Column
-from tasks.datasets.tables import form, read_table
 from tasks.datasets.tables import iso_seconds as iso_seconds
 from tasks.datasets.text import allow, require_unique
 from tasks.external.findings import File
@@ -27,8 +27,8 @@ from tasks.external.findings import File
 Role = Literal["user", "item", "rating", "score", "rank", "time", "source", "target"]
 USUAL: Mapping[Role, str] = {
     "user": "user userid uid customer customerid visitor visitorid member memberid reader readerid reviewerid",
-    "item": "item itemid iid movie movieid product productid asin track trackid song songid artist artistid book "
-    "bookid business businessid poi poiid news newsid article articleid",
+    "item": "item itemid iid movie movieid product productid asin parentasin track trackid song songid artist artistid "
+    "book bookid business businessid poi poiid news newsid article articleid",
     "rating": "rating ratings stars overall",
     "score": "score scores prediction predicted relevance",
     "rank": "rank ranking position",
@@ -68,7 +68,7 @@ class Names:
     def require(self, paths: Sequence[Path], without: Sequence[Role] = ()) -> None:
         """Refuse a column, but of the roles `without`, that no file has: one of a usual name would be read instead."""
         for role, column in self.columns.items():
-            if role not in without and not any(column in columns_of(path, [column]) for path in paths):
+            if role not in without and not any(named(path, column) for path in paths):
                 raise ConfigurationError(f"no file has a column {column!r}; correct --{role}-column")
 
 
@@ -219,8 +219,10 @@ def _read(
         raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
     columns = {name: Column("id" if role in IDS else "number") for role, name in recognised.items()}
     lines, rows = rows_of(path, columns)
-    for name in (name for name, kind in columns.items() if kind.kind == "id"):
-        if rows[name].is_in([name]).any():
+    shape = form(path, wanted=columns)
+    for role in (*required, *optional) if shape.kind == "text" else ():
+        name = recognised.get(role, "")
+        if role in IDS and name and not _usual([name], role) and rows[name].is_in([name]).any():
             raise DataError(f"{path}:1: {name!r} is a value of its column; add a first line that names the columns")
     for name, kind in columns.items():
         if kind.kind == "number":
@@ -228,7 +230,6 @@ def _read(
     rows = rows.rename({name: role for role, name in recognised.items()})
     if unique:
         require_unique(path, rows, list(unique), lines)
-    shape = form(path, wanted=columns)
     notes = ["no header"] if shape.kind == "text" and not shape.header else []
     return _given(rows, what, path, recognised, notes)
 
@@ -253,24 +254,32 @@ def require_finite(path: Path, rows: pl.DataFrame, name: str, lines: pl.Series) 
 
 
 def columns_of(path: Path, wanted: Iterable[str] = ()) -> list[str]:
-    """The names of a table's columns; by position if a wanted one is, where the first line has no usual name."""
+    """The names of a table's columns; by position if a wanted one is, where no name is usual."""
     shape = form(path)
     usual = not any(map(_is_value, shape.names)) and any(_usual(shape.names, role) for role in USUAL)
-    return shape.names if shape.header and usual else form(path, wanted=wanted).names
+    return shape.names if usual else form(path, wanted=wanted).names
+
+
+def named(path: Path, column: str) -> str | None:
+    """What a table calls the column that an option names, perhaps by its position; None where it has none."""
+    names = columns_of(path, [column])
+    if column in names or not POSITION.fullmatch(column) or form(path).header:
+        return column if column in names else None
+    return dict(enumerate(names, 1)).get(int(column.removeprefix("column_")))
 
 
 def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
     """The column of that role, or None where it is not required."""
-    header, named = columns_of(path, names.columns.values()), names.columns.get(role)
-    if named is not None and named in columns_of(path, [named]):
-        if named in header and any(map(_is_value, header)):
+    header, asked = columns_of(path, names.columns.values()), names.columns.get(role)
+    if asked is not None and (column := named(path, asked)):
+        if column in header and any(map(_is_value, header)):
             raise DataError(f"{path}:1: looks like data ({_quote(header)}); say --{role}-column {BY_POSITION}")
-        return named
+        return column
     usual = _usual(header, role)
     if len(usual) > 1:
         raise DataError(f"{path}:1: {' and '.join(map(repr, usual))} may both be the {role}; say --{role}-column NAME")
     if not usual and required:
-        which = f"no column {named!r} and none" if named is not None else "no column"
+        which = f"no column {asked!r} and none" if asked is not None else "no column"
         if_data = f", or, if that line is data, {BY_POSITION}" if form(path).header else ""
         raise DataError(
             f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME{if_data}"

@@ -37,6 +37,8 @@ def require_folder(out: Path) -> None:
     """
     if out.is_symlink() or (out.exists() and not out.is_dir()) or not out.name:
         raise ConfigurationError(f"--out {out}: there is a file or a link of that name; choose another folder")
+    if out.is_mount():  # which cannot be renamed
+        raise ConfigurationError(f"--out {out}: is a mount point; choose a folder in it, such as {out / 'audit'}")
     entries = sorted(out.iterdir()) if out.is_dir() else []
     known = {*FILES, folders.IGNORED} if _is_audit(out / FILES[0]) else set()
     if others := [path.name for path in entries if path.name not in known or path.is_dir()]:

@@ -136,9 +136,15 @@ def git(*arguments: str) -> str | None:
     return None if run.returncode else run.stdout
 
 
+def is_tracked() -> bool:
+    """Whether the project is in git, and not an archive's folder, perhaps inside another repository."""
+    return Path(".git").exists() or bool(git("ls-files", "dvc.yaml"))
+
+
 def git_revision() -> str:
     """The commit of the working tree, with `+changes` if tracked code differs from it; `unknown` outside git."""
-    if (revision := git("rev-parse", "HEAD")) is None:
+    revision = git("rev-parse", "HEAD")
+    if revision is None or not is_tracked():
         return "unknown"
     code = ("tasks", "flows", "suites", "params.yaml", "dvc.yaml", ":!*.lock", ":!*code.json")
     return revision.strip() + ("" if git("diff", "--quiet", "HEAD", "--", *code) is not None else "+changes")

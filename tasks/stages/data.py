@@ -23,7 +23,7 @@ from tasks.core.contracts import RatingScale
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.core.raw import RawTables, read_raw
 from tasks.datasets import FORMATS, SOURCES
-from tasks.datasets.custom import level_of
+from tasks.datasets.custom import MOST_LEVELS, level_of
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
 from tasks.pipeline.common import CHECKPOINTS, RAW
 from tasks.quality.raw import raw_tables
@@ -175,7 +175,10 @@ def scale_of(ratings: pl.Series) -> dict[str, float] | None:
     if not 2 <= len(levels) <= 101:
         return None
     low, high, gap = float(levels[0]), float(levels[-1]), float(levels.diff().drop_nulls().min())  # type: ignore[arg-type]
-    scale = RatingScale(low=low, high=high, step=(high - low) / round((high - low) / gap))
+    steps = (high - low) / gap
+    if steps >= MOST_LEVELS:
+        return None
+    scale = RatingScale(low=low, high=high, step=(high - low) / round(steps))
     on_scale = levels.to_frame("rating").select(level_of(pl.col("rating"), scale)).to_series()
     return None if on_scale.has_nulls() else scale.model_dump()
 

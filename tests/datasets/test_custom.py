@@ -113,6 +113,8 @@ def test_a_column_may_say_the_part_of_an_interaction(folder: Path) -> None:
     table = FILES["interactions.csv"].replace("\n", ",train\n").replace("when,train", "when,part")
     (folder / "interactions.csv").write_text(table)
     assert set(converted(folder, **changes).scan("interactions").collect()["split"]) == {"train"}
+    (folder / "interactions.csv").write_text(table + table.splitlines()[1].replace("train", "test") + "\n")
+    refused(folder, "interactions.csv: 1 pairs are in several parts, such as", **changes)
     (folder / "interactions.csv").write_text(table + "8,20,2,881250953,dev\n")
     refused(folder, "interactions.csv:6: part is 'dev', not one of train, valid, test", **changes)
 

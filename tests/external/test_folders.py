@@ -55,6 +55,7 @@ def test_an_audit_replaces_an_audit_and_nothing_else(tmp_path: Path, monkeypatch
         (web, "holds index.html, which no audit wrote"),
         (mine, "holds audit.json, which no audit wrote"),
         (Path(), "choose another folder"),
+        (Path("/proc"), "is a mount point"),
         (linked / "audit", "not a folder that may"),
     ):
         with pytest.raises((ConfigurationError, PermissionError), match=why):

@@ -116,8 +116,12 @@ def test_the_command_compares_with_a_revision(finished: Project) -> None:
     assert not written.exists()
 
 
-def test_an_archive_without_git_is_compared_with_what_was_shipped(finished: Project) -> None:
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_archive_without_git_is_compared_with_what_was_shipped(finished: Project, inside: bool) -> None:
+    """Inside of another repository, too."""
     shutil.rmtree(finished.root / ".git")
+    if inside:
+        finished.call("git", "init", "-q", "..")
     finished.write("data/results/demo/metrics.csv", table(0.5))
     finished.write("data/provenance/check/metrics/demo.json", "{}")
     assert finished.dprec("check", "demo").returncode == 0

@@ -28,7 +28,7 @@ from tasks.datasets.fetch import Places
 from tasks.external.reading import Names
 from tasks.papers.gerai import protocol as gerai
 from tasks.papers.protocol import keep_latest
-from tasks.stages.data import tables_of
+from tasks.stages.data import scale_of, tables_of
 from tests import parameters
 from tests.command import git
 from tests.flows.conftest import HOLDS_PROJECT, ROOT, holding
@@ -130,6 +130,11 @@ def test_of_repeated_pairs_a_run_uses_what_is_said(times: str, kept: float) -> N
     with tables_of("repeats", dataset) as (_, raw):
         used = keep_latest(raw.scan("interactions").collect())
     assert used.filter(user="a")["rating"].to_list() == [kept]
+
+
+@pytest.mark.parametrize("ratings", [(0.3, 0.30000000000000004, 1.0, 2.5), (0.0, 1e-300, 1e10)])
+def test_ratings_with_noise_of_floats_are_on_no_scale(ratings: tuple[float, ...]) -> None:
+    assert scale_of(pl.Series(ratings)) is None
 
 
 @pytest.mark.parametrize("fraction", [2, 3, 10])
