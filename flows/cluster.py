@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 from filelock import FileLock
@@ -31,6 +31,9 @@ from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.pipeline import runs
 from tasks.pipeline.common import CHECKPOINTS
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Needs = dict[str, float]
 """What a unit needs of its worker, as resources of Dask: `MEMORY` in bytes, and `GPU`."""
@@ -54,7 +57,7 @@ class Cluster:
         offers: what each worker has, where no other will ever join; None where they come and go.
     """
 
-    def __init__(self, client: Any, name: str, store: str, offers: dict[str, float] | None = None) -> None:
+    def __init__(self, client: Client, name: str, store: str, offers: dict[str, float] | None = None) -> None:
         self.store = Store(store)
         self._client, self._name, self._address = client, name, store
         self._offers = offers
@@ -327,7 +330,7 @@ def write_certificate(folder: Path) -> None:
             file.write(text)
 
 
-def _client(scheduler: Any, security: Any = None) -> Any:
+def _client(scheduler: object, security: object = None) -> Client:
     """scheduler: its address, or a cluster of `distributed`, which has its own `security`."""
     from distributed import Client
 

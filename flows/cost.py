@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+from tasks.core.rows import Row
 
 
 def size(path: Path) -> int:
@@ -46,7 +47,7 @@ def kind_and_name(stage: str, name: str) -> tuple[str, str]:
     return re.sub(r"^(train|attack)-.+$", r"\1", stage), name
 
 
-def _records(root: Path) -> Iterator[dict[str, Any]]:
+def _records(root: Path) -> Iterator[Row]:
     for path in sorted(root.glob("data/provenance/**/*.json")):
         with suppress(ValueError):  # a damaged record
             yield json.loads(path.read_text(encoding="utf-8"))

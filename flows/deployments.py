@@ -104,7 +104,7 @@ def _serve(table: dict[str, tuple[str, str]]) -> None:
     stop = signal.getsignal(signal.SIGTERM)
 
     class Served(Runner):
-        def handle_sigterm(self, *arguments: Any, **_: Any) -> None:
+        def handle_sigterm(self, *arguments: Any, **_: object) -> None:
             assert callable(stop)
             stop(*arguments)
 

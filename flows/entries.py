@@ -16,7 +16,6 @@ import shutil
 from collections.abc import Mapping
 from contextlib import chdir
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -33,7 +32,7 @@ from tasks.pipeline.common import atomic_write, remove
 PREPARED = Path("docs")
 
 
-def add(name: str, entries: Mapping[str, Mapping[str, Any]], texts: Mapping[str, str]) -> list[Path]:
+def add(name: str, entries: Mapping[str, Mapping[str, object]], texts: Mapping[str, str]) -> list[Path]:
     """Add entries to sections of params.yaml, and a suite. Anyone who calls it holds the project.
 
     Args:
@@ -96,7 +95,7 @@ def _replace(path: Path, text: str) -> None:
         staging.write_text(text, encoding="utf-8")
 
 
-def _inserted(text: str, section: str, entry: Mapping[str, Any]) -> str:
+def _inserted(text: str, section: str, entry: Mapping[str, object]) -> str:
     """The text of params.yaml with an entry more at the end of a section, all else as it was.
 
     Raises:

@@ -112,10 +112,10 @@ def _require_usable(path: Path) -> None:
 
 def _dataset(ratings: Path, people: Path | None, names: Names, licence: str) -> tuple[dict[str, Any], Given, list[str]]:
     interactions = reading.all_interactions(ratings, "interactions", names)
-    read: dict[str, Any] = {"separator": None}
+    read: dict[str, object] = {"separator": None}
     notes = [interactions.taken.line]
     read |= _interactions(interactions, ratings, names, notes)
-    obtain: dict[str, Any] = {"interactions": str(ratings)}
+    obtain: dict[str, object] = {"interactions": str(ratings)}
     if people is not None:
         obtain["users"] = str(people)
         read["users"] = _users(people, names, notes)
@@ -123,7 +123,7 @@ def _dataset(ratings: Path, people: Path | None, names: Names, licence: str) -> 
     return {"source": "custom", "obtain": obtain, "format": "custom", "read": read}, interactions, notes
 
 
-def _interactions(interactions: Given, path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
+def _interactions(interactions: Given, path: Path, names: Names, notes: list[str]) -> dict[str, object]:
     columns = dict(interactions.taken.columns)
     scale = scale_of(interactions.rows["rating"]) if "rating" in columns else None
     if "rating" in columns and scale is None:
@@ -161,7 +161,7 @@ def _time(values: pl.Series) -> str:
     return "none" if present.to_frame("time").select(iso_seconds(pl.col("time")))["time"].null_count() else "iso"
 
 
-def _users(path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
+def _users(path: Path, names: Names, notes: list[str]) -> dict[str, object]:
     """The columns of the users that can be features; small classes are what attacks try to infer.
 
     Bounds of numbers and lists of categories are not written: a user who has them from elsewhere adds them. Those that

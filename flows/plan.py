@@ -154,14 +154,14 @@ def differing_parameters(dep: Any) -> list[str]:
     ]
 
 
-def _value(table: Any, key: str) -> Any:
+def _value(table: object, key: str) -> object:
     """What a key such as `experiments.a` stands for."""
     for part in key.split("."):
         table = table.get(part, _MISSING) if isinstance(table, dict) else _MISSING
     return table
 
 
-def _differing_names(name: str, before: Any, now: Any) -> list[str]:
+def _differing_names(name: str, before: object, now: object) -> list[str]:
     """The innermost names at which two values differ; that of a list is its own."""
     if not isinstance(before, dict) or not isinstance(now, dict):
         return [] if before == now else [name]

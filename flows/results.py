@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 import polars as pl
 from rich.markup import escape
@@ -17,6 +16,7 @@ from flows import settings
 from flows.tables import make_table, print_table
 from tasks.config.params import Params, load
 from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.rows import Row
 from tasks.pages import exports, page
 from tasks.pipeline.common import PROVENANCE, REPORTS, RESULTS
 from tasks.pipeline.provenance import git
@@ -166,9 +166,9 @@ def board_of(suite: str) -> Board | None:
     return next(iter(boards([(by, entries(results, by))])), None)
 
 
-def decision(board: Board) -> dict[str, dict[str, Any] | None]:
+def decision(board: Board) -> dict[str, Row | None]:
     """Who is shown at the end of a run, by what it is: rows of a leaderboard."""
-    bests: dict[str, dict[str, Any] | None] = {
+    bests: dict[str, Row | None] = {
         f"best private at user-level ε ≤ {each['limit']:g}": each for each in board.answers()
     }
     return (bests or {"best private at any user-level ε": None}) | {
@@ -177,7 +177,7 @@ def decision(board: Board) -> dict[str, dict[str, Any] | None]:
     }
 
 
-def budget(row: Mapping[str, Any]) -> tuple[str, str]:
+def budget(row: Row) -> tuple[str, str]:
     """The privacy budget of a system at its level, accounted and audited, as texts."""
     accounted, audited = row["accounted"], row["audited"]
     text = "–" if accounted is None else "∞" if math.isinf(accounted) else f"{row['level']}-level {accounted:.4g}"

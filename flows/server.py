@@ -17,9 +17,10 @@ from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any
+from typing import BinaryIO
 
 import httpx
 from rich.console import Console
@@ -108,7 +109,7 @@ class Server:
 
 
 class _ReportServer(ThreadingHTTPServer):
-    def handle_error(self, *_: Any) -> None:
+    def handle_error(self, *_: object) -> None:
         """Nothing: what a stranger sends and breaks off is for no terminal."""
 
 
@@ -117,13 +118,14 @@ class _Reports(SimpleHTTPRequestHandler):
 
     timeout = 10.0  # seconds; who asks for nothing for so long is left
 
-    def send_head(self) -> Any:
+    def send_head(self) -> BytesIO | BinaryIO | None:
         try:
             return super().send_head()
         except ValueError:  # no name of a file
-            return self.send_error(HTTPStatus.NOT_FOUND)
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return None
 
-    def list_directory(self, path: Any) -> None:  # noqa: ARG002  # it is given by name
+    def list_directory(self, path: object) -> None:  # noqa: ARG002  # it is given by name
         self.send_error(HTTPStatus.NOT_FOUND)
 
     def end_headers(self) -> None:
@@ -131,7 +133,7 @@ class _Reports(SimpleHTTPRequestHandler):
             self.send_header(name, value)
         super().end_headers()
 
-    def log_message(self, format: str, *arguments: Any) -> None:
+    def log_message(self, format: str, *arguments: object) -> None:
         """Nothing: the terminal belongs to the runs."""
 
 

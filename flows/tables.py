@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,6 +13,7 @@ from rich.table import Column, Table
 
 if TYPE_CHECKING:
     from flows.plan import Plan
+    from tasks.core.rows import Row
 
 NUMBERS = ("claimed", "accounted", "δ", "proved", "largest provable", "half the noise", "no noise")
 
@@ -38,7 +39,7 @@ def show(todo: Plan) -> None:
     print_table(table)
 
 
-def show_audits(records: Iterable[dict[str, Any]], total: int) -> bool:
+def show_audits(records: Iterable[Row], total: int) -> bool:
     """Print a row for each record, and a bar until all are there; returns whether none proves more than is accounted.
 
     records: as they end (`tasks.stages.audit.run`); total: how many there will be.

@@ -1,8 +1,9 @@
-"""`dprec` in the process of a test, without the seconds that loading libraries takes in one of its own."""
+"""Programs that tests run: Python, git, and `dprec` in this process, which saves the time that its libraries load."""
 
 import io
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -14,6 +15,7 @@ import pytest
 
 from flows import cli
 from flows.stopping import SIGNALS
+from tests.parameters import ROOT
 
 
 def dprec(folder: Path, *arguments: str, environment: Mapping[str, str] = os.environ) -> CompletedProcess[str]:
@@ -39,3 +41,17 @@ def dprec(folder: Path, *arguments: str, environment: Mapping[str, str] = os.env
         for number, handler in handlers.items():
             signal.signal(number, handler)
     return CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), errors.getvalue())
+
+
+def python(code: str, **environment: str) -> str:
+    """What a fresh process prints that runs this code in the project's folder."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(
+        command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints, which commits as a test."""
+    known = ["git", "-c", "user.name=tests", "-c", "user.email=tests@localhost", *arguments]
+    return subprocess.run(known, cwd=folder, check=True, capture_output=True, text=True).stdout

@@ -17,6 +17,7 @@ ORIGINAL = parameters.read()
 WEIBO, TWITTER, WORDS = "dpcrosue-weibo-twin", "dpcrosue-foursquare-twitter-twin", "dpvae-ml-100k"
 DEMO = "suites", "demo"
 FILES = {"attack": "attack.yaml", "training_audit": "attack.yaml", "tuning": "tuning.yaml"}
+GONE = object()
 Change = Callable[[dict[str, Any]], None]
 _LINE = re.compile(r"(?P<suite>\S+) (?P<key>.+?) (?:gone|(?P<how>\|?=) (?P<value>.+?)) (?P<arrow>[=-])>(?P<message>.*)")
 
@@ -29,26 +30,17 @@ class Mistake(NamedTuple):
     message: str
 
 
-def put(*keys: str, value: Any) -> Change:
-    """Sets one key, however deep."""
+def put(*keys: str, value: Any = GONE) -> Change:
+    """Sets one key, however deep, or removes it."""
 
     def change(params: dict[str, Any]) -> None:
         table = params
         for key in keys[:-1]:
             table = table[key]
-        table[keys[-1]] = value
-
-    return change
-
-
-def drop(*keys: str) -> Change:
-    """Removes one key, however deep."""
-
-    def change(params: dict[str, Any]) -> None:
-        table = params
-        for key in keys[:-1]:
-            table = table[key]
-        del table[keys[-1]]
+        if value is GONE:
+            del table[keys[-1]]
+        else:
+            table[keys[-1]] = value
 
     return change
 
@@ -60,7 +52,7 @@ def _mistake(line: str) -> Mistake:
     assert match, line
     suite, key = match["suite"], match["key"]
     keys = (*(() if suite == "root" else ("suites", suite)), *key.split("."))
-    change = drop(*keys)
+    change = put(*keys)
     if match["how"]:
         value = yaml.safe_load(match["value"])
         if match["how"] == "|=":

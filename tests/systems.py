@@ -20,7 +20,6 @@ def systems() -> dict[str, str]:
 
 
 def system_class(name: str) -> type[Model]:
-    """The class of a system's model."""
     return model_class(systems()[name])
 
 

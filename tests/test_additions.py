@@ -20,10 +20,10 @@ from tasks.config.params import load
 from tasks.pipeline import keys
 from tasks.results.load import COMPARISON
 from tasks.results.paper import load as read_paper
+from tests.parameters import ROOT
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "tests" / "additions"
 TOY = read_paper(SOURCES / "tasks/papers/toy/paper.yaml")
 TREE = ("data/reference", "suites", "tasks", "tests", "params.yaml", "pyproject.toml", "requirements.lock")
@@ -171,8 +171,8 @@ RUN = """
 import runpy, sys
 
 from tasks.config.params import load
-from tasks.pipeline import keys, dvc_files, table
-from tasks.stages import audit, report
+from tasks.pipeline import dvc_files, table
+from tasks.stages import audit, code, report
 
 params, only = load(), sys.argv[1:]
 dvc_files.write(params)
@@ -250,7 +250,6 @@ def fits(path: str, pattern: str) -> bool:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project."""
     place = tmp_path_factory.mktemp("project")
     for name in TREE:
         if (ROOT / name).is_dir():

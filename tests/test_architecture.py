@@ -6,11 +6,11 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import grimp
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.parameters import ROOT
+
 MODULES = [path for folder in ("flows", "tasks", "tests") for path in sorted((ROOT / folder).rglob("*.py"))]
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60

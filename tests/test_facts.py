@@ -4,7 +4,8 @@ import ast
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.parameters import ROOT
+
 LOOKING = [
     "contains", "endswith", "ends_with", "extract", "extract_all", "fnmatchcase", "lstrip", "partition", "removeprefix",
     "removesuffix", "replace_all", "rpartition", "rsplit", "rstrip", "slice", "split", "startswith", "starts_with",

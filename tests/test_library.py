@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import dprec
+from tests.command import python
 from tests.parameters import ROOT
 from tests.test_readme import commands
 
@@ -53,8 +54,7 @@ def test_every_name_is_documented(name: str) -> None:
 
 def test_modules_and_the_version_are_attributes_that_are_loaded_when_asked_for() -> None:
     code = "import sys, dprec; print('numpy' in sys.modules, *(getattr(dprec, of).__name__ for of in dprec.__all__))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", *(f"dprec.{name}" for name in MODULES)]
+    assert python(code).split() == ["False", *(f"dprec.{name}" for name in MODULES)]
     assert dprec.__version__ == version("dprec")
 
 

@@ -1,67 +1,26 @@
 """docs/methods.md: its index names symbols and sections that exist, and docstrings cite sections that exist."""
 
 import re
-from importlib import import_module
-from pathlib import Path
-from typing import Any, NamedTuple
+from pydoc import locate
 
-ROOT = Path(__file__).parents[1]
+from tests.parameters import ROOT
+
 PAGE = ROOT / "docs" / "methods.md"
 
 
-class Row(NamedTuple):
-    """One row of the index."""
-
-    what: str
-    """With search words."""
-    where: str
-    section: str
-
-
-def index() -> list[Row]:
-    """The entries of the lists below the heading Index, each below the name of its section."""
-    rows, section = list[Row](), ""
-    for line in PAGE.read_text().split("\n## Index\n")[1].split("\n## ")[0].splitlines():
-        if line.startswith("**"):
-            section = line[2:].partition(" ")[0]
-        elif line.startswith("* "):
-            what, _, where = line[2:].rpartition(": ")
-            rows.append(Row(what, where, section))
-    return rows
-
-
-def sections() -> list[str]:
-    """`§N` of every heading that has one."""
-    return re.findall(r"^## (§\d+) ", PAGE.read_text(), re.MULTILINE)
-
-
-def resolved(where: str) -> Any:
-    """What `where` names, a dotted path from a module to a symbol in it."""
-    parts = where.split(".")
-    for n in range(len(parts) - 1, 0, -1):
-        name = ".".join(parts[:n])
-        try:
-            target: Any = import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-                raise  # the module is there, and something that it imports is not
-            continue
-        for part in parts[n:]:
-            target = getattr(target, part)
-        return target
-    raise ModuleNotFoundError(where)
+def index() -> list[tuple[str, str]]:
+    """What the lists below the heading Index name, with search words, and where that is."""
+    lines = PAGE.read_text().split("\n## Index\n")[1].split("\n## ")[0].splitlines()
+    return [line[2:].rpartition(": ")[::2] for line in lines if line.startswith("* ")]
 
 
 def test_every_symbol_of_the_index_exists() -> None:
     """Public ones, in backticks, each of a module below tasks."""
     missing = []
-    for row in index():
-        match = re.fullmatch(r"`(tasks(?:\.[A-Za-z][A-Za-z_0-9]*)+)`", row.where)
-        try:
-            assert match is not None
-            resolved(match[1])
-        except (AssertionError, AttributeError, ModuleNotFoundError):
-            missing.append(f"{row.what}: {row.where}")
+    for what, where in index():
+        match = re.fullmatch(r"`(tasks(?:\.[A-Za-z][A-Za-z_0-9]*)+)`", where)
+        if not match or locate(match[1]) is None:
+            missing.append(f"{what}: {where}")
     assert not missing
 
 
@@ -75,7 +34,7 @@ def test_docstrings_cite_sections_that_exist() -> None:
         for section in re.findall(r"§\d+", group)
     }
     assert len(cited) > 5
-    assert cited <= set(sections())
+    assert cited <= set(re.findall(r"^## (§\d+) ", PAGE.read_text(), re.MULTILINE))
     vague = re.compile(r"docs/methods\.md(?!\s+§\d)|\bMETHODS (?:§|section)")
     assert not [str(path) for path, text in texts.items() if vague.search(text)]
 

@@ -14,6 +14,7 @@ import yaml
 from flows.deployments import schedules
 from tasks.config.audited import LINES
 from tasks.config.fields import NETWORKS as MECHANISMS
+from tasks.config.networks import Alignment
 from tasks.config.params import load
 from tasks.config.references import check, check_references, unaccounted_anchors
 from tasks.core.errors import ConfigurationError
@@ -22,14 +23,12 @@ from tasks.datasets.weibo import SOURCE as NETWORKS
 from tasks.papers import PROTOCOLS
 from tests import parameters
 from tests.mistakes import DEMO, MISTAKES, ORIGINAL, TWITTER, WEIBO, Change, Mistake, put
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.parameters import ROOT
+from tests.stages.tiny_pair import ENTRY
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[[Change], Path]:
-    """Writes the project's parameters after a change."""
-
     def write(change: Change, suite: str = "root") -> Path:
         suites = ORIGINAL["suites"]
         if suite == WEIBO:  # which reads nothing of others
@@ -42,7 +41,6 @@ def written(tmp_path: Path) -> Callable[[Change], Path]:
 
 
 def refused(path: Path) -> str:
-    """The message that refuses a parameter file."""
     with pytest.raises(ConfigurationError) as caught:
         check(load(path), path)
     message = str(caught.value)
@@ -96,27 +94,6 @@ def test_a_private_system_without_an_audit_or_a_reason_is_refused_before_it_trai
 ) -> None:
     monkeypatch.setattr("tasks.config.references.of_model", lambda *_: {})
     assert "has neither an audit nor a reason why not" in refused(written(lambda _: None))
-
-
-def test_no_two_suites_have_an_experiment_of_one_name(written: Callable[[Change], Path]) -> None:
-    bpr = ORIGINAL["suites"]["demo"]["experiments"]["demo-bpr"]
-    actual = refused(written(put("suites", "gerai", "experiments", "demo-bpr", value=bpr)))
-    assert actual.startswith("suites/gerai/params.yaml: experiments.demo-bpr: the suite 'demo' has an experiment of")
-
-
-@pytest.mark.parametrize(
-    ("ceilings", "message"),
-    [
-        ({"demo-gerai": "demo-nothing"}, "unknown experiment of this suite"),
-        ({"demo-bpr": "demo-gcn"}, "demo-bpr must spend a finite budget, and demo-gcn none"),
-        ({"demo-gerai": "demo-dpmf"}, "demo-gerai must spend a finite budget, and demo-dpmf none"),
-    ],
-)
-def test_a_ceiling_is_of_a_private_system(
-    written: Callable[[Change], Path], ceilings: dict[str, str], message: str
-) -> None:
-    actual = refused(written(put(*DEMO, "ceilings", value=ceilings)))
-    assert actual.startswith(f"suites/demo/params.yaml: ceilings.{next(iter(ceilings))}: {message}")
 
 
 def test_an_experiment_and_the_features_that_it_reads_may_have_secure_noise(written: Callable[[Change], Path]) -> None:
@@ -255,16 +232,13 @@ def test_a_suite_is_a_folder_with_its_files(written: Callable[[Change], Path], t
 
 
 def test_schedules_and_the_workflow_of_results_name_suites(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(parameters.ROOT)
-    suites = load(parameters.ROOT / "params.yaml").suites.keys()
+    monkeypatch.chdir(ROOT)
+    suites = load(ROOT / "params.yaml").suites.keys()
     scheduled = [suite for suite, _ in schedules().values()]
-    workflow = yaml.safe_load((parameters.ROOT / ".github/workflows/results.yml").read_text(encoding="utf-8"))
+    workflow = yaml.safe_load((ROOT / ".github/workflows/results.yml").read_text(encoding="utf-8"))
     regenerated = workflow["jobs"]["regenerate"]["strategy"]["matrix"]["suite"]
     assert set(scheduled) <= suites
     assert set(scheduled) == set(regenerated)  # what runs here every week also runs there
-
-
-FILE = f"suites/{WEIBO}/params.yaml"
 
 
 def test_another_papers_protocol_and_mechanism_may_make_networks(
@@ -301,15 +275,15 @@ def test_networks_are_those_of_one_suite_whose_task_is_embedding(
         assert refused(written(lend(section, to))).startswith(f"suites/{to}/params.yaml: {section}.{WEIBO}: {message}")
 
 
-def test_an_alignment_of_attributes_alone_is_no_start_for_a_system(written: Callable[[Change], Path]) -> None:
-    def change(params: dict[str, Any]) -> None:
-        params["suites"][WEIBO]["aligned"][f"{WEIBO}-known"] |= {
-            "of": f"processed/{WEIBO}", "ways": ["attributes"], "anchor_shares": [], "anchors": "attributes"
-        }  # fmt: skip
-
-    actual = refused(written(change))
-    where = f"{FILE}: experiments.{WEIBO}-crosue-known.features"
-    assert actual == f"{where}: aligned.{WEIBO}-known has no embeddings to start from"
+def test_ways_of_an_alignment_have_the_names_of_their_metrics_and_may_need_no_embeddings() -> None:
+    options = Alignment.model_validate(ENTRY | {"anchor_shares": [0.01, 0.05, 0.07, 0.5]})
+    named = ["anchors-1%", "anchors-5%", "anchors-7%", "anchors-50%"]
+    assert options.all_ways == ["adversarial", "attributes", "attribute-start", *named]
+    assert options.shares["anchors-7%"] == 0.07
+    turned = Alignment.model_validate(ENTRY | {"of": "processed/pair", "ways": ["adversarial"], "anchors": "truth"})
+    assert (turned.reads_attributes, turned.embeddings) == (True, None)
+    every = ENTRY | {"anchor_shares": [0.8], "test_share": 0.2}  # but those that judge
+    assert Alignment.model_validate(every).shares == {"anchors-80%": 0.8}
 
 
 @pytest.mark.parametrize(

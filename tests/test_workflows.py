@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from tests import workflow_steps
+from tests.command import git
+from tests.parameters import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 EMPTY = "| Path | Metric | HEAD~1 | workspace | Change |\n|------|--------|--------|-----------|--------|\n\n"
 """What `dvc metrics diff --md` writes where nothing differs."""
 ROW = "| data/results/demo/summary.json | utility.popularity | 0.1 | 0.2 | 0.1 |\n"
@@ -36,8 +37,8 @@ def test_the_steps_of_a_workflow_run_in_a_fresh_clone_but_for_those_that_need_gi
     steps = [{"uses": "actions/checkout@v4"}, {"run": "touch made; echo $WHO"}, wants, {"run": "ls; false; echo never"}]
     (tmp_path / "w.yml").write_text(yaml.safe_dump({"jobs": {"one": matrix | {"steps": steps}}}))
     monkeypatch.chdir(tmp_path)
-    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "a"]):
-        subprocess.run(["git", *command], check=True)
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
+        git(tmp_path, *command)
     assert workflow_steps.main(["w.yml"]) == 1
     left, _, demo, _, secret, _, made, file, failed = capfd.readouterr().out.splitlines()
     assert (left, demo) == ("one: left out: uses actions/checkout@v4", "demo")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +108,7 @@ def listed_events(length: int, missing: int | None) -> NDArray[np.int64]:
     return times if missing is None else times - (times >= missing)
 
 
-def attack(system: Released, targets: list[Target], how: Trials) -> Iterator[dict[str, Any]]:
+def attack(system: Released, targets: list[Target], how: Trials) -> Iterator[dict[str, object]]:
     """All attacks, on all targets in all worlds: records of `edges.EDGES` without system, setting and budget."""
     rng = np.random.default_rng([how.seed, 1])
     for world, pairs in _other_worlds(targets):
@@ -123,7 +122,7 @@ def attack(system: Released, targets: list[Target], how: Trials) -> Iterator[dic
 
 def attack_controls(
     targets: list[Target], popularity: NDArray[np.integer], k: int, how: Trials
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[tuple[str, dict[str, object]]]:
     """The attack on lists that no event has changed: the most popular items, and a random run of the catalogue.
 
     Args:
@@ -156,7 +155,7 @@ def _attack_lists(
     n_items: int,
     how: Trials,
     rng: np.random.Generator,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """The attack on the list at the end, and on those at the time of every event."""
     last, at_every = [], []
     for number, (target, changed) in enumerate(pairs):
@@ -184,7 +183,7 @@ def _transitions(items: NDArray[np.integer]) -> list[tuple[int, int]]:
     return sorted(pairwise(items.tolist()))
 
 
-def _record(target: str, world: str, advantages: list[edges.Advantage], how: Trials) -> dict[str, Any]:
+def _record(target: str, world: str, advantages: list[edges.Advantage], how: Trials) -> dict[str, object]:
     """A record of `edges.EDGES` without system, setting and budget."""
     mean = edges.mean_advantage(advantages, seed=how.seed)
     return {

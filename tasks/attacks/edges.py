@@ -155,7 +155,7 @@ def _learners(items: View, n_items: int, ranks: View, n_ranks: int) -> list[Lear
     """By items, by those alone whose counts clearly differ, and by items at ranks: views of lists as features."""
 
     def learner(view: View, n_features: int, clear: float = 0.0) -> Learner:
-        def learn(first: NDArray[Any], second: NDArray[Any]) -> Score:
+        def learn(first: NDArray[np.generic], second: NDArray[np.generic]) -> Score:
             score = _naive_bayes(view(first), view(second), n_features, clear=clear)
             return lambda rows: score(view(rows))
 
@@ -189,7 +189,7 @@ def mean_advantage(targets: Sequence[Advantage], *, seed: int = 0) -> Advantage:
 
 
 def _play(
-    world0: NDArray[Any], world1: NDArray[Any], learners: Sequence[Learner], rng: np.random.Generator
+    world0: NDArray[np.generic], world1: NDArray[np.generic], learners: Sequence[Learner], rng: np.random.Generator
 ) -> Advantage:
     """Learn from half of the releases, measure on the other. Equal priors: the verdict is the sign of the ratio."""
     shuffled = [world[rng.permutation(len(world))] for world in (world0, world1)]
@@ -200,7 +200,7 @@ def _play(
     return _measure(*[score(world) > 0 for world in released])
 
 
-def _cross_validated(learn: Learner, world0: NDArray[Any], world1: NDArray[Any]) -> float:
+def _cross_validated(learn: Learner, world0: NDArray[np.generic], world1: NDArray[np.generic]) -> float:
     """Advantage on either half of what was trained on the other."""
     half = len(world0) // 2
     parts = (slice(None, half), slice(half, None))
@@ -213,7 +213,9 @@ def _cross_validated(learn: Learner, world0: NDArray[Any], world1: NDArray[Any])
     return float(true - false)
 
 
-def _naive_bayes(first: NDArray[Any], second: NDArray[Any], n_features: int, *, clear: float = 0.0) -> Score:
+def _naive_bayes(
+    first: NDArray[np.generic], second: NDArray[np.generic], n_features: int, *, clear: float = 0.0
+) -> Score:
     """Independent indicators, of which each row names those that are 1; Jeffreys' estimate of each probability.
 
     Args:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -32,6 +32,9 @@ from tasks.evaluation.splits import random_ranks
 from tasks.evaluation.statistics import clopper_pearson
 from tasks.privacy.audits import one_run
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Columns
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -41,7 +44,7 @@ SEEN = ("scores", "lists")
 """What the attacker sees: the scores of all items, or the first k items that are new to the history."""
 ATTACKS = 3
 """On one signal: the threshold, LiRA and RMIA."""
-COLUMNS: dict[str, Any] = {
+COLUMNS: Columns = {
     "system": pl.String,  # experiment
     "target": pl.String,  # one of KINDS
     "seen": pl.String,  # one of SEEN; "nothing": a control
@@ -165,10 +168,10 @@ def controls_of(targets: Targets, kind: Kind) -> dict[str, Floats]:
     return {name: of_kind(targets, kind, values) for name, values in by_name.items()}
 
 
-def measure(scores: Floats, is_member: Bools, groups: Ints | None, seed: int) -> dict[str, Any]:
+def measure(scores: Floats, is_member: Bools, groups: Ints | None, seed: int) -> dict[str, object]:
     """AUC and true positive rates with 95 % intervals, and the ROC curve; targets without a score are left out."""
     tested = scored(scores, is_member, groups)
-    record: dict[str, Any] = dict(zip(("auc", "auc_low", "auc_high"), tested.auc_interval(seed), strict=True))
+    record: dict[str, object] = dict(zip(("auc", "auc_low", "auc_high"), tested.auc_interval(seed), strict=True))
     for rate, name in zip(RATES, ("tpr1", "tpr01"), strict=True):
         share = tested.tpr_interval(rate, seed) if tested.resolves(rate) else (None, None, None)
         record |= dict(zip((name, f"{name}_low", f"{name}_high"), share, strict=True))
@@ -202,7 +205,7 @@ def exceeds(scores: Floats, included: Bools, epsilon: float, delta: float, alarm
 
 def refute(
     scores: Floats, included: Bools, bound: tuple[float, float] | None, alarm: float, seed: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What the attack's guesses prove of ε, and what is accounted; nothing where nothing is.
 
     Args:
@@ -235,7 +238,7 @@ def ranked(scores: Floats, rng: np.random.Generator) -> Floats:
 
 def records(
     signals: Mapping[str, Floats], included: Bools, targets: Targets, bounds: Bounds, alarm: float, seed: int
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Every attack on every kind of target, held to the bounds, and its controls: rows of `COLUMNS` without `system`.
 
     Args:

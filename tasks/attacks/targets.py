@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +40,9 @@ def split_users(
     return is_target
 
 
-def shuffled_groups(pool: NDArray[Any], n_groups: int, size: int, rng: np.random.Generator) -> NDArray[Any]:
+def shuffled_groups(
+    pool: NDArray[np.integer], n_groups: int, size: int, rng: np.random.Generator
+) -> NDArray[np.integer]:
     """(n_groups, size): groups of a shuffled pool that have nothing in common until it is used up, and shuffled again.
 
     pool: (n,), n at least `size`.

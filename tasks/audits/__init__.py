@@ -79,12 +79,12 @@ CLAIMS = (
 """Audits of published claims for which no finite ε follows: that one is refuted is a finding, not a fault."""
 OF_CODE = ("dp-popularity/above-cap",)
 """Audits that have a configuration of their own whatever an experiment has: they are of the code and of no line."""
-_RIGOROUS = {"model": "privsr", "accounting": "rigorous"}
-_EQUAL = {
+_RIGOROUS: dict[str, object] = {"model": "privsr", "accounting": "rigorous"}
+_EQUAL: dict[str, object] = {
     "privacy": "dpsgd", "accounting": (None, "published"), "budgets": (None, "equal"),
     "calibration": (None, "step"), "neighbours": (None, "user"), "examples": (None, 1),
 }  # fmt: skip
-AUDITED_SETTINGS: dict[str, dict[str, Any]] = {
+AUDITED_SETTINGS: dict[str, dict[str, object]] = {
     "ae": {"model": "ae"} | _EQUAL, "mf": {"model": "mf"} | _EQUAL, "svd": {"model": "svd"} | _EQUAL,
     "dipsgnn": {"model": ("dipsgnn", "priv-u"), "accounting": "published", "steps": 1},
     "dipsgnn-authors-code": {"model": ("dipsgnn", "priv-u"), "accounting": "released", "steps": 1},
@@ -167,7 +167,7 @@ def auditor(name: str) -> Auditor:
     return cast(Auditor, hold(torch.device("cpu"))(getattr(import_module(module), attribute)))
 
 
-def of_model(model: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def of_model(model: str, config: Mapping[str, Any]) -> dict[str, dict[str, object]]:
     """The audits of a model as it is configured: name -> keyword arguments of the auditor; none without a budget."""
     budget = config.get("epsilon", config.get("epsilon_max"))
     if budget is None or math.isinf(budget):
@@ -182,7 +182,7 @@ def of_model(model: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]
     return audits
 
 
-def meets(value: Any, wanted: Any) -> bool:
+def meets(value: object, wanted: object) -> bool:
     """Whether a key of a configuration has what `AUDITED_SETTINGS` says."""
     if wanted is ...:
         return value is not None

@@ -10,7 +10,6 @@ first: if it had the training sequence's noise, equal rows would tell the visit.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -144,7 +143,7 @@ def _queries(model: DIPSGNN, items: tuple[int, ...], n: int, first: int, *, test
     return Queries(sequences, model.graphs(sequences), first + np.arange(n), tested)
 
 
-def _graph(epsilon: float, delta: float, epochs: int) -> dict[str, Any]:
+def _graph(epsilon: float, delta: float, epochs: int) -> dict[str, float]:
     """What the configurations have in common: one coordinate is enough."""
     sizes = {"batch_size": 4, "dimension": 1, "user_dimension": 1, "steps": 1, "clip": 1.0, "learning_rate": 0.01}
     return sizes | {"epochs": epochs, "epsilon": epsilon, "delta": delta}

@@ -118,14 +118,14 @@ autoencoder_sampled = partial(autoencoder, epochs=1, batch_size=USERS // 2)
 
 
 def _published(
-    model: Callable[[Any], UserModel],
+    model: Callable[[UserConfig], UserModel],
     config: type[UserConfig],
     seed: int,
     n_samples: int = 4_000,
     epsilon: float = 6.0,
     delta: float = DELTA,
     batch_size: int = USERS,
-    **more: Any,
+    **more: object,
 ) -> Samples:
     """DP-VAE's printed noise of equal budgets: users of one batch, whose noise covers each of them, in all epochs.
 
@@ -142,7 +142,7 @@ published_factors = partial(_published, MF, FactorisationConfig, unobserved=0.0)
 published_factors_and_biases = partial(_published, SVD, FactorisationConfig, unobserved=0.0)
 
 
-def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
+def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: object) -> Samples:
     """`dpvae-rigorous`; more: `delta` and `prior` of the configuration among others."""
     config = STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "delta": DELTA, "prior": "standard"} | more
     return _of_rows(VAE(VAEConfig.model_validate(config)), seed, n_samples)
@@ -192,7 +192,7 @@ def _rows(users: int = USERS) -> Tensor:
 
 
 def _samples(
-    model: Any,
+    model: UserModel | PrivateSequences | DPAE,
     world: World,
     gradients: Gradients,
     seed: int,

@@ -29,7 +29,7 @@ RATERS = 4
 """Of an item, where several submissions are added up."""
 DELTA = 0.1
 """So large that not too many samples prove much of the ε that belongs to it."""
-FACTORS: dict[str, Any] = {
+FACTORS: dict[str, object] = {
     "epochs": 2, "iterations_per_epoch": 3, "dimension": 1, "scale": SCALE, "initial_spread": 0.0,
     "regularization": 0.0, "learning_rate": 1e-5,
 }  # fmt: skip
@@ -59,13 +59,13 @@ recommender = partial(submissions, epsilon=3.0, towards="recommender")
 """The same where it is submissions that are protected."""
 
 
-def published(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, beta: float = 0.1, **size: Any) -> Samples:
+def published(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, beta: float = 0.1, **size: object) -> Samples:
     """The claim of `privsr`: the recommender, who drew h, over all iterations; size: what differs from `SIZE`."""
     claim = {"alpha": 0.1, "accounting": "published", "beta": beta, "epsilon": epsilon, "learning_rate": 1e-9}
     return _claimed_samples(PrivSR(PrivSRConfig.model_validate(FACTORS | SIZE | size | claim)), seed, n_samples)
 
 
-def factorisation(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, **size: Any) -> Samples:
+def factorisation(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, **size: object) -> Samples:
     """The claim of `dpmf-ratings`, likewise."""
     config = DPMFConfig.model_validate(FACTORS | SIZE | size | {"epsilon": epsilon, "learning_rate": 1e-9})
     return _claimed_samples(DPMF(config), seed, n_samples)

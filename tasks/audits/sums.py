@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ def enough(epsilon: float) -> int:
     return 8_000 if 1 <= epsilon < 2 else 2_000
 
 
-def dpals(seed: int, n_samples: int | None = None, epsilon: float = 2.0, **more: Any) -> Samples:
+def dpals(seed: int, n_samples: int | None = None, epsilon: float = 2.0, **more: object) -> Samples:
     """A user with all items, or no one; the statistic is the log-likelihood ratio of all that was released.
 
     more: of the configuration what differs from `CONFIG`.
@@ -51,7 +50,7 @@ def dpals_between(
     seed: int,
     n_samples: int | None = None,
     epsilon: float = 2.0,
-    **more: Any,
+    **more: object,
 ) -> Samples:
     """The same of data without a user and with one."""
     model = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon} | more))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.audits import Samples, auditor
 from tasks.privacy.audits.audit import ROUNDED, Audit, audit
 from tasks.privacy.controls import scaled
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 CONFIDENCE = 0.999
 """Of all bounds that are taken together, those of a suite or of a command: if all models are sound, any of them is
@@ -33,7 +36,7 @@ def corrected_confidence(audits: int) -> float:
     return 1 - (1 - CONFIDENCE) / max(audits, 1)
 
 
-def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[str, Any]:
+def record(name: str, confidence: float, seed: int, **arguments: Any) -> Row:
     """Run an audit and its controls; what they show, as a record of audit.json.
 
     `epsilon_claimed` is what is accounted where nothing is claimed. `controls`: the bound that the same audit proves of
@@ -67,7 +70,7 @@ def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[st
     }
 
 
-def is_fault(audited: dict[str, Any]) -> bool:
+def is_fault(audited: Row) -> bool:
     """Whether a record proves more than is accounted."""
     accounted = audited["epsilon_accounted"]
     return accounted is not None and audited["audited_epsilon"] > accounted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -42,7 +42,7 @@ class AttributeAttack(Attackers):
 
     @model_validator(mode="after")
     def _within_base(self) -> AttributeAttack:
-        parts: list[tuple[str, Collection[Any], Collection[Any]]] = [
+        parts: list[tuple[str, Collection[object], Collection[object]]] = [
             ("sweep.k", self.sweep.k, self.k),
             ("sweep.attackers", self.sweep.attackers, self.attackers),
             ("control_k", self.control_k, self.k),
@@ -133,7 +133,7 @@ class AuditedRuns(Strict):
     """Which settings of an experiment are audited, and how it trains without noise."""
 
     settings: Annotated[list[str], Field(min_length=1), AfterValidator(require_distinct)]
-    control: dict[str, Any]
+    control: dict[str, object]
     """What is overridden in a setting so that it trains without noise: an auditor must succeed there."""
 
 

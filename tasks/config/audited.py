@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tasks.audits import AUDITED_SETTINGS, OF_CODE, meets
 from tasks.audits.lines import AUDITED_LINES
@@ -11,12 +11,15 @@ from tasks.config.fields import BASE, AnyNetworks, Perturbed, PerturbedFeatures
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.unaudited import is_private, reason
 
+if TYPE_CHECKING:
+    from tasks.core.contracts import Feature
+
 DECIDES_NOTHING = True
 INSTEAD = ("equal-budgets", "one-step-alone", "other-length")  # reasons that say what of a mechanism is audited
 WRONG = "has neither an audit nor a reason why not; add one to tasks/audits or tasks/privacy/audits/unaudited.py"
 
 
-def unexplained(lines: Iterable[LedgerEntry], config: Mapping[str, Any], audits: Iterable[str]) -> Iterator[str]:
+def unexplained(lines: Iterable[LedgerEntry], config: Mapping[str, object], audits: Iterable[str]) -> Iterator[str]:
     """What is wrong with each private line that has neither an audit nor a reason why not.
 
     audits: names of those of what has these lines, with this configuration. No reason stands for a line if an audit is
@@ -46,13 +49,13 @@ def released_lines(release: Perturbed) -> list[LedgerEntry]:
     return LINES[release.mechanism](release, [Feature(name="number", kind="numeric")])
 
 
-def _of_features(release: PerturbedFeatures, features: list[Any]) -> list[LedgerEntry]:
+def _of_features(release: PerturbedFeatures, features: list[Feature]) -> list[LedgerEntry]:
     from tasks.privacy.mechanisms import multidimensional
 
     return [multidimensional.ledger(features, release.epsilon[0], 1)]
 
 
-def _of_networks(release: AnyNetworks, features: list[Any]) -> list[LedgerEntry]:
+def _of_networks(release: AnyNetworks, features: list[Feature]) -> list[LedgerEntry]:
     from tasks.privacy.mechanisms import as_released, edges, multidimensional, words
 
     accounting, (budget, links, text) = release.accounting, release.settings()[BASE]

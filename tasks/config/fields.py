@@ -25,7 +25,7 @@ OF_DATA = ("features_epsilon", "edges_epsilon", "text_epsilon", "sensitive_share
 """Keys of a setting that choose its data; all others are the model's own configuration."""
 
 
-def model_config(config: Mapping[str, Any]) -> dict[str, Any]:
+def model_config(config: Mapping[str, object]) -> dict[str, object]:
     """Of a setting, what the model is configured by."""
     return {key: value for key, value in config.items() if key not in OF_DATA}
 
@@ -190,7 +190,7 @@ AnyNetworks = PublishedNetworks | ReleasedNetworks | RigorousNetworks
 PerturbedNetworks = Annotated[AnyNetworks, Field(discriminator="accounting")]
 
 
-def _release_kind(entry: Any) -> str | None:
+def _release_kind(entry: object) -> str | None:
     """What an entry's mechanism releases; None where there is no such mechanism."""
     name = entry.get("mechanism") if isinstance(entry, Mapping) else getattr(entry, "mechanism", None)
     return "features" if name in [*FEATURES] else "networks" if name in [*NETWORKS] else None

@@ -20,7 +20,7 @@ _PLAIN = {"int": "[-+]?(0|[1-9][0-9]*)", "bool": "true|false", "timestamp": ""}
 """Kinds of values -> how they must be written."""
 
 
-def options(kind: type[_Options], values: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:
+def options(kind: type[_Options], values: dict[str, object], where: str, path: Path = PARAMS_FILE) -> _Options:
     """The options that params.yaml gives to a source, format or protocol.
 
     Raises:
@@ -38,7 +38,7 @@ class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and 
     DVC reads YAML 1.2, this reads 1.1: 010 is 8 or 10, `yes` is true or a text.
     """
 
-    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+    def construct_scalar(self, node: yaml.ScalarNode) -> object:
         kind = node.tag.rpartition(":")[2]
         if kind in _PLAIN and not node.style and not re.fullmatch(_PLAIN[kind], node.value):
             raise yaml.constructor.ConstructorError(
@@ -49,8 +49,8 @@ class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and 
             )
         return super().construct_scalar(node)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys: set[Any] = set()
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        keys: set[object] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +136,7 @@ def missing_seed(where: str, seeds: Iterable[int], available: Iterable[int], own
         yield Problem(f"{where}.seeds", f"{min(missing)} is not among the seeds of {owner}")
 
 
-def unknown_name(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[Problem]:
+def unknown_name(where: str, name: str, table: Collection[str], kind: str) -> Iterator[Problem]:
     """The problem of a name that a table does not have."""
     if name not in table:
         yield Problem(where, f"unknown {kind} {name!r}; known: {', '.join(sorted(table))}")

@@ -41,7 +41,7 @@ class Dataset(Strict):
     obtain: dict[str, Any]
     """The source's own options (its `ObtainOptions`), such as the scale and seed of generated data."""
     format: Annotated[str, choice("format", lambda: list(FORMATS))]
-    read: dict[str, Any]
+    read: dict[str, object]
     """The format's own options (its `ReadOptions`), such as the columns of a user's own file."""
     replica_of: Name | None = None
     """The published data set that generated data imitate, of networks the pair; `part_of`: that these are some of."""
@@ -362,7 +362,7 @@ def _suite(name: str, path: Path) -> Suite:
     return suite.model_copy(update={"inherited": inherited})
 
 
-def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inherited: frozenset[str]) -> _Options:
+def _validate(raw: object, kind: type[_Options], file: Callable[[str], Path], inherited: frozenset[str]) -> _Options:
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
@@ -370,10 +370,10 @@ def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inher
         raise ConfigurationError(f"{file(problem.key)}: {locate(*problem, inherited)}") from error
 
 
-def _fill_in(raw: dict[str, Any], suite: str, path: Path) -> tuple[dict[str, Any], frozenset[str]]:
+def _fill_in(raw: dict[str, Any], suite: str, path: Path) -> tuple[dict[str, object], frozenset[str]]:
     """A suite's file with all keys of its entries, and which `defaults` has; no table: left for the types to refuse."""
 
-    def table(content: Any) -> dict[str, Any]:
+    def table(content: object) -> dict[str, object]:
         return content if isinstance(content, dict) else {}
 
     filled, inherited = dict(raw), set[str]()

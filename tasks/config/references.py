@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.audits import AUDITS, of_model
 from tasks.audits.lines import AUDITED_LINES
@@ -33,6 +33,9 @@ from tasks.core.errors import ConfigurationError
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS, model_class
 from tasks.papers import PAPERS, PROTOCOLS
+
+if TYPE_CHECKING:
+    from tasks.models.base import Model
 
 
 def check(params: Params, path: Path = PARAMS_FILE) -> None:
@@ -135,7 +138,7 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
             raise ConfigurationError(f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {problem}")
 
 
-def _ledger_problems(model: Any, name: str, config: dict[str, Any]) -> Iterator[str]:
+def _ledger_problems(model: Model, name: str, config: dict[str, object]) -> Iterator[str]:
     """Of a model before it is fitted; a line that only its fitted ledger adds to these, `collect` refuses."""
     if not model.ledger() and has_budget(config):
         yield "has a budget, and no line of its ledger says so before it is fitted"

@@ -129,8 +129,9 @@ class AttackKind:
     writes: str | None = None
     """Where it is not each experiment: the folder in data/runs/S/ whose table of that name is collected."""
     reads: tuple[str, ...] = ()
-    """What the stage reads, of each experiment besides what this released. `{suite}` and `{data}` are the suite's,
-    `{checked}` all data of the systems that `names` have, with their verdicts; a key of `names` is each of its own."""
+    """What the stage reads, of each experiment besides what this released. `{suite}`, `{data}` and `{splits}` are the
+    suite's, `{checked}` all data of the systems that `names` have, with their verdicts; a key of `names` is each of its
+    own."""
     keys: tuple[str, ...] = ()
     """What it reads of the suite's params.yaml, besides the systems that `names` have."""
     stages: str = "tasks.pipeline.table_attacks:usual"
@@ -140,7 +141,7 @@ class AttackKind:
     evidence: tuple[str, ...] = ("tasks.results.leakage:USUAL",)
     """How what was found is read and shown (`tasks.results.leakage.Kind`), one section of a page each."""
 
-    def named(self, attack: Any) -> dict[str, list[str]]:
+    def named(self, attack: object) -> dict[str, list[str]]:
         """Key of its parameters -> experiments of the suite that it names."""
         values = {key: getattr(attack, key) for key in self.names}
         return {key: [value] if isinstance(value, str) else [*value] for key, value in values.items()}
@@ -163,7 +164,7 @@ ATTACKS = {
             "blurring/*": 0.1,
         },
         each="tasks.stages.checks.attacks:attribute",
-        reads=("data/targets/{suite}.parquet",),
+        reads=("data/targets/{suite}.parquet", "data/processed/{splits}/interactions.parquet"),
         stages="tasks.pipeline.table_attacks:attribute",
         evidence=("tasks.results.leakage:ATTRIBUTES",),
     ),

@@ -13,7 +13,7 @@ def compiled(loop: _Loop) -> _Loop:
     """`loop` in machine code. Sums may be taken in another order; numbers that are not finite stay as they are."""
 
     @cache
-    def machine_code() -> Any:
+    def machine_code() -> Callable[..., object]:
         import numba  # a second, which only those who call a loop wait for
 
         return numba.njit(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(loop)

@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.core.disk import rename
 from tasks.core.errors import ByHandError, DataError
 from tasks.datasets.transfer import PATIENT, RetryPolicy, Transfer, UnreachedError
+
+if TYPE_CHECKING:
+    _Options = TypeVar("_Options")
 
 PLAIN = re.compile(r"(?!//)[^@?#:=\\]*")
 """What DPREC_MIRROR says if it can be nothing but a path, and may be shown."""
@@ -247,21 +250,21 @@ def copy_files(files: Iterable[RemoteFile | FormFile], folder: Path, places: Pla
             shutil.copyfile(path, target)
 
 
-def copied(source: Callable[[Any], Source]) -> Callable[[Path, Places, Any], None]:
+def copied(source: Callable[[_Options], Source]) -> Callable[[Path, Places, _Options], None]:
     """The `obtain` of a data set whose files are taken as they are.
 
     Args:
         source: options -> what is said of the data set, with its files.
     """
 
-    def obtain(folder: Path, places: Places, options: BaseModel) -> None:
+    def obtain(folder: Path, places: Places, options: _Options) -> None:
         """Fill `folder` with the files of the source; errors as in `copy_files`."""
         copy_files(source(options).files, folder, places)
 
     return obtain
 
 
-def by_option(option: str, variants: Mapping[str, Source]) -> Callable[[Any], Source]:
+def by_option(option: str, variants: Mapping[str, Source]) -> Callable[[object], Source]:
     """The `source` of a data set of which an option says which files are meant."""
     return lambda options: variants[getattr(options, option)]
 

@@ -311,8 +311,13 @@ def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[Number
         lines = (lines.removeprefix(_MARK) if line == 1 else lines).rstrip(b"\r\n")
         _utf_8(path, lines, line)
         if lines:
-            rows = files.json_rows(path, lines, _fields(columns), line)
-            yield pl.int_range(line, line + len(rows), eager=True), rows
+            texts = {
+                name: files.Column(pl.Int64 if column.kind == "whole" else pl.String, empty=column.may_be_empty)
+                for name, column in columns.items()
+            }
+            rows = files.json_rows(path, lines, texts, line)
+            read = rows.select(_cast(path, rows[name], column, line) for name, column in columns.items())
+            yield pl.int_range(line, line + len(rows), eager=True), read
 
 
 def _fields(columns: Mapping[str, Column]) -> dict[str, files.Column]:

@@ -106,7 +106,7 @@ class Matrix:
         check(path, table, columns)
         return table
 
-    def write(self, folder: Path, table: pl.DataFrame, kind: type[np.integer[Any]], header: str) -> None:
+    def write(self, folder: Path, table: pl.DataFrame, kind: type[np.integer], header: str) -> None:
         """Write the file of a table's rows, whose columns are the first of `columns` in any order.
 
         Args:

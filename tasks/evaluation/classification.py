@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -214,23 +214,25 @@ def class_scores(truth: NDArray[np.integer], guess: NDArray[np.integer]) -> Clas
     return ClassScores(precision, swapped, micro_f1(truth, guess), weighted)
 
 
-def decision_tree(train: Vectors, labels: NDArray[np.integer], test: Vectors, rng: np.random.Generator) -> NDArray[Any]:
+def decision_tree(
+    train: Vectors, labels: NDArray[np.integer], test: Vectors, rng: np.random.Generator
+) -> NDArray[np.integer]:
     """Scikit-learn's tree as it is by default, grown until its leaves are pure (the released code's)."""
     tree = DecisionTreeClassifier(random_state=int(rng.integers(2**31))).fit(train, labels)
-    guess: NDArray[Any] = tree.predict(test)
+    guess: NDArray[np.integer] = tree.predict(test)
     return guess
 
 
 def logistic_regression(
     train: Vectors, labels: NDArray[np.integer], test: Vectors, _: np.random.Generator
-) -> NDArray[Any]:
+) -> NDArray[np.integer]:
     """Logistic regression (L2, C = 1) on columns of mean 0 and variance 1, or the only class there is.
 
     Scaling is ours: without it the penalty, and so the attack, would depend on how long a model's vectors are.
     """
     if (labels == labels[0]).all():
         return np.full(len(test), labels[0])
-    guess: NDArray[Any] = (
+    guess: NDArray[np.integer] = (
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(train, labels).predict(test)
     )
     return guess

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -89,7 +89,7 @@ def by_user(measured: Iterable[Measured]) -> pl.DataFrame:
 
 
 def difference(
-    first: NDArray[np.float64], second: NDArray[np.float64], examples: NDArray[Any], splits: NDArray[np.integer]
+    first: NDArray[np.float64], second: NDArray[np.float64], examples: NDArray[np.generic], splits: NDArray[np.integer]
 ) -> Difference:
     """The first system minus the second in one metric, which is an average over examples.
 

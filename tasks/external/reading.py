@@ -261,7 +261,7 @@ def columns_of(path: Path, wanted: Iterable[str] = ()) -> list[str]:
 
 def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
     """The column of that role, or None where it is not required."""
-    header, named = columns_of(path), names.columns.get(role)
+    header, named = columns_of(path, names.columns.values()), names.columns.get(role)
     if named is not None and named in columns_of(path, [named]):
         if named in header and any(map(_is_value, header)):
             raise DataError(f"{path}:1: looks like data ({_quote(header)}); say --{role}-column {BY_POSITION}")

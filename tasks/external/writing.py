@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -78,7 +77,7 @@ def render(audit: Audit) -> str:
     return draw(Page("index.html", "audit.html.j2", context, folders.TEMPLATES), home=False)
 
 
-def _question(number: int, answer: Answer) -> dict[str, Any]:
+def _question(number: int, answer: Answer) -> dict[str, object]:
     """An answer, where its details are ("" for none), the attack that decides, all attacks as rows, and ROC curves."""
     curves = sorted((attack for attack in answer.attacks if attack.roc), key=lambda attack: attack.p or 0.0)
     rows = []

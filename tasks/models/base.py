@@ -94,7 +94,7 @@ class Model(ABC):
     device: torch.device = torch.device("cpu")
     """Where its tensors are between `fit` or `load` and `save`; what is written by NumPy alone stays on the CPU."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if "Config" not in vars(cls) and (name := vars(cls).get("__annotations__", {}).get("config")):
             cls.Config = vars(sys.modules[cls.__module__])[name]

@@ -99,7 +99,7 @@ class EpochModel(Model):
     """What a subclass notes in training, by `_noted`, that is worth showing besides the loss."""
     _noise_rng: np.random.Generator | None = None
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: EpochConfig) -> None:
         """See `Model`; the model is trained on the device that is chosen now."""
         super().__init__(config)
         self.device = chosen()
@@ -154,7 +154,7 @@ class EpochModel(Model):
         self._noted = {name: [] for name in self.figures}
         return means
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
         """Everything needed to go on from here: tensors, and a JSON-able rest (epoch, generator)."""
         tensors = {f"network.{name}": tensor.cpu() for name, tensor in self.network.state_dict().items()}
         for index, moments in self._optimiser.state_dict()["state"].items():

@@ -52,7 +52,7 @@ class UserLevelModel(EpochModel):
         """
         epsilon, delta = self.config.epsilon, self.config.delta
         events: tuple[Event, ...] = ()
-        about: dict[str, Any] = {"claimed_epsilon": epsilon}
+        about: dict[str, object] = {"claimed_epsilon": epsilon}
         if math.isinf(epsilon):
             events = (Event(kind="non-private"),)
             about = {"claimed_epsilon": None, "reasons": (because("infinite-budget"),)}

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -39,7 +38,7 @@ def _markdown() -> MarkdownIt:
     """HTML within Markdown stays text, images are left out, and what may scroll can be reached by keyboard."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
 
-    def code(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    def code(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
         return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[index].content))
 
     rules = {
@@ -148,7 +147,7 @@ def _section(member: Doc) -> list[str]:
     return text
 
 
-def _field(member: Doc, typed: dict[str, Any]) -> str:
+def _field(member: Doc, typed: dict[str, object]) -> str:
     """typed: name -> type, as the source has it."""
     kind = typed[member.name]
     words = "" if member.docstring.startswith("Alias for field") else " ".join(member.docstring.split())

@@ -13,15 +13,18 @@ import html
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tasks.pages.page import TEMPLATES, Page, environment, render
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 FOLDER = TEMPLATES / "release"
 """Drawn without the terms of suites, whose YAML a release does without."""
 
 
-def opendp(facts: Mapping[str, Any], date: str, folder: Path = TEMPLATES) -> str:
+def opendp(facts: Mapping[str, object], date: str, folder: Path = TEMPLATES) -> str:
     """A record of OpenDP's registry as JSON, published on a date such as 2026-11-28.
 
     folder: whose template draws it from the facts.
@@ -45,17 +48,17 @@ def _as_text(content: object) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def card(ledger: Mapping[str, Any]) -> str:
+def card(ledger: Mapping[str, object]) -> str:
     """The card, self-contained, from the facts of ledger.json."""
     return render(Page("card.html", "card.html.j2", {"ledger": ledger}, FOLDER), home=False)
 
 
-def plain_text(template: str, **slots: Any) -> str:
+def plain_text(template: str, **slots: object) -> str:
     """What the command says of a release of this `ledger` and `files`, or of a `command` that would make one."""
     return html.unescape(environment(FOLDER).get_template(f"{template}.txt.j2").render(slots))
 
 
-def records(ledger: Mapping[str, Any], date: str) -> dict[str, str]:
+def records(ledger: Row, date: str) -> dict[str, str]:
     """Name of file -> the release as a record of OpenDP's registry, and as a bill of materials.
 
     date: of publication, such as 2026-11-28.

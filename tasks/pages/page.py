@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -25,6 +25,9 @@ from markupsafe import Markup
 from tasks.pages import charts
 from tasks.pages.charts import rounded_down
 from tasks.privacy.remarks import Explanation, KnownGap
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 TEMPLATES = Path(__file__).parent / "templates"
 DASH = "–"
@@ -59,7 +62,7 @@ class Column:
     group: str = ""
     """Heading above this column and its neighbours of the same group."""
 
-    def cell(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def cell(self, row: Row) -> Row:
         """Text, number to sort by ("" for none), class and link of the cell of a row."""
         value = row.get(self.key)
         below = row.get(self.second) if self.second else None
@@ -144,11 +147,11 @@ def markdown(text: str) -> Markup:
 
 
 @cache
-def english() -> dict[str, dict[str, Any]]:
+def english() -> dict[str, dict[str, str]]:
     """Section of terms.yaml -> id -> its English: the one place where a word of a ledger or an audit is changed."""
     import yaml  # which an audit of files does without
 
-    tables: dict[str, dict[str, Any]] = yaml.load(
+    tables: dict[str, dict[str, str]] = yaml.load(
         (TEMPLATES / "terms.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader
     )
     return tables
@@ -172,7 +175,7 @@ def tested_on(preparation: Mapping[str, Any]) -> str:
     return str(english()["splits"].get(name, "")).format(**{**preparation, **percent})
 
 
-def groups(columns: Sequence[Column]) -> list[dict[str, Any]]:
+def groups(columns: Sequence[Column]) -> list[dict[str, object]]:
     """Runs of columns of one group: `name` and `span`."""
     return [{"name": name, "span": len(list(run))} for name, run in groupby(columns, lambda column: column.group)]
 

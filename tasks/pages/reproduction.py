@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -20,6 +20,9 @@ from tasks.results.significance import decide
 from tasks.results.summary import once
 from tasks.results.summary import reproduction as counts
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
+
 DISAGREEMENTS = dict.fromkeys(("table", "order", "metric"), pl.String) | {
     **{"printed": pl.Float64, "ours": pl.Float64, "significant": pl.Boolean},
     **dict.fromkeys(("kind", "reason", "evidence"), pl.String),
@@ -27,7 +30,7 @@ DISAGREEMENTS = dict.fromkeys(("table", "order", "metric"), pl.String) | {
 """A pair that our means order otherwise than print; by how much each exceeds, and the first reason that covers it."""
 
 
-def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
+def reproduction(results: Results, paper: Paper) -> Row:
     """What fills `suite/reproduction.html.j2`."""
     against = Against(results, paper)
     parts = blocks(against)
@@ -48,7 +51,7 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     } | _disagreements([pair for pair in all_pairs if pair.order == "reversed"])
 
 
-def _claims(results: Results, paper: Paper) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _claims(results: Results, paper: Paper) -> tuple[list[Row], list[Row]]:
     """A row for each claim, with `variants` where verdicts differ, and for each interpretation with its evidence."""
     words, names = english()["verdicts"], paper.english
     places, claims = Counter[str](), dict[int, dict[str, Any]]()
@@ -81,7 +84,7 @@ def _claims(results: Results, paper: Paper) -> tuple[list[dict[str, Any]], list[
     return [*claims.values()], readings
 
 
-def _named(paper: Paper, row: Mapping[str, Any]) -> dict[str, Any]:
+def _named(paper: Paper, row: Row) -> Row:
     """A row of evidence.csv in the words of its paper, `left` of a trend being what is averaged."""
     named = [side for side in ("left", "right") if row[side]]
     sides = {side: _side(paper, row[side], json.loads(row[f"{side}_setting"])) for side in named}
@@ -89,14 +92,14 @@ def _named(paper: Paper, row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: paper.english.get(value, value) for key, value in row.items()} | sides | trend
 
 
-def _side(paper: Paper, method: str, setting: Mapping[str, Any]) -> str:
+def _side(paper: Paper, method: str, setting: Mapping[str, object]) -> str:
     """A method with what its setting is called, or else its values."""
     values = ", ".join(key if value is None else f"{key} = {value}" for key, value in setting.items())
     called = next((word.text for word in paper.words if setting and word.setting == setting), values)
     return f"{method} ({called})" if called else method
 
 
-def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def evidence(rows: Sequence[Row]) -> Row:
     """What bears on one interpretation of a claim.
 
     `tests` are comparisons with their `Decision`, the least as claimed first, of which `held` have a mean as claimed,
@@ -117,7 +120,7 @@ def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _numbers(table: Table, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _numbers(table: Table, parts: Sequence[Row]) -> Row:
     """A printed table as one of ours: a row for each method, with the printed number below each mean."""
     columns, rows = [Column("method", "Method"), Column("runs", "runs")], dict[str, dict[str, Any]]()
     for part in (block["part"] for block in parts):
@@ -140,7 +143,7 @@ def _numbers(table: Table, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"table": table, "columns": columns, "rows": [*rows.values()]}
 
 
-def _disagreements(reversed_pairs: Sequence[Pair]) -> dict[str, list[dict[str, Any]]]:
+def _disagreements(reversed_pairs: Sequence[Pair]) -> dict[str, list[dict[str, object]]]:
     """Reversed pairs (`reversed`), their `reasons`, and of each two methods of a table the metrics (`orders`)."""
     rows = [
         {
@@ -168,7 +171,7 @@ def _disagreements(reversed_pairs: Sequence[Pair]) -> dict[str, list[dict[str, A
     }
 
 
-def _artefacts(comparison: pl.DataFrame, tables: Iterable[Table], all_pairs: list[Pair]) -> list[dict[str, Any]]:
+def _artefacts(comparison: pl.DataFrame, tables: Iterable[Table], all_pairs: list[Pair]) -> list[dict[str, object]]:
     """A row for each printed table: numbers printed, run, and within 10 %, methods not run, and pairs of methods."""
     rows = []
     for table in {table.key: table for table in tables}.values():

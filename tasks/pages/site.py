@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import polars as pl
 
@@ -20,6 +20,9 @@ from tasks.results.load import Results
 from tasks.results.paper import Paper, artefact_name
 from tasks.results.standings import ANSWERED, Board, Measure, boards, entries, measure, outcome
 from tasks.results.summary import Change
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 LEVEL: Level = "user"
 """The level of the first page's charts."""
@@ -102,7 +105,7 @@ def pages(
     levels = [level for level in get_args(Level) if any(level in paper["spent"] for paper in papers)]
     counted = coverage.group_by("paper").agg(pl.col("printed", "real", "part", "near").sum())
     numbers = {row["paper"]: row for row in counted.to_dicts()}
-    about: dict[str, Any] = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
+    about: Row = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
     about |= {"prepared": prepared, "by_users": None if sizes is None else _by_users(sizes)} | _frontiers(
         all_boards, boards(each.deep for each in suites if each.deep), prepared
     )
@@ -116,7 +119,7 @@ def pages(
     ]
 
 
-def _others(board: Board, deep: Mapping[str, Board]) -> dict[float, dict[str, Any]]:
+def _others(board: Board, deep: Mapping[str, Board]) -> dict[float, Row]:
     """ε -> who leads at the largest cut-off, where that is another; deep: boards at that by data set."""
     if (other := deep.get(board.dataset)) is None:
         return {}
@@ -129,7 +132,7 @@ def _others(board: Board, deep: Mapping[str, Board]) -> dict[float, dict[str, An
     }
 
 
-def _frontiers(boards: Sequence[Board], deep: Sequence[Board], prepared: Prepared) -> dict[str, Any]:
+def _frontiers(boards: Sequence[Board], deep: Sequence[Board], prepared: Prepared) -> dict[str, object]:
     """Of each real data set the board that answers most: its chart, and who is best at which ε.
 
     deep: boards at the largest cut-offs.
@@ -163,10 +166,10 @@ def _by_users(sizes: pl.DataFrame) -> charts.Picture:
     return charts.curves("NDCG@10 by users", points, "users", "NDCG@10", log=True, level=level, size=(300, 150))
 
 
-def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
+def _papers(suites: Iterable[Made]) -> list[Row]:
     """A row for each paper, of its suites: those that have its own method first, on the best data."""
 
-    def order(each: Made) -> tuple[Any, ...]:
+    def order(each: Made) -> tuple[object, ...]:
         method_rows = each.entries.filter("own", setting=BASE)
         return each.facts.paper, method_rows.is_empty(), KINDS.index(each.facts.kind), -sum(each.verdicts.values())
 
@@ -174,7 +177,7 @@ def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
     return [_paper([*each]) for _, each in by_paper]
 
 
-def _paper(suites: Sequence[Made]) -> dict[str, Any]:
+def _paper(suites: Sequence[Made]) -> dict[str, object]:
     """Utility and data are of the first suite; a level that it lacks of the first suite that has it.
 
     Claims are of the suite that is compared with most that is printed.
@@ -223,10 +226,10 @@ def board_pages(boards: Sequence[Board], cards: Mapping[str, Card], prepared: Pr
     return [*result, Page(INDEX, "leaderboards.html.j2", {"rows": rows})]
 
 
-def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]:
+def view(board: Board, cards: Mapping[str, Card], source: str) -> Row:
     """What a template shows of a board; source: the address of its page."""
 
-    def cells(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def cells(rows: Iterable[Row]) -> list[Row]:
         return [
             row_of(row, source, lower=board.measure.lower)
             | {"row_kind": "reference" if row["noisy"] else "", "run": cards[row["experiment"]].run()}
@@ -245,7 +248,7 @@ def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]
     }
 
 
-def answers(board: Board, source: str) -> list[dict[str, Any]]:
+def answers(board: Board, source: str) -> list[Row]:
     """`Board.answers` as rows of a table of the page `source`."""
     return [
         row_of(each | {"difference": each["gain"]}, source, lower=board.measure.lower)
@@ -257,7 +260,7 @@ def answers(board: Board, source: str) -> list[dict[str, Any]]:
     ]
 
 
-def headline(board: Board) -> dict[str, Any]:
+def headline(board: Board) -> dict[str, object]:
     """What is said of a board before its tables."""
     about = {"kind": english()["kinds"][board.kind], "suites": sorted(set(board.rows["suite"]))}
     return about | {"board": board, "ceiling": board.ceiling, "noisy": board.noisy}
@@ -273,7 +276,7 @@ def frontier(board: Board, level: Level, names: Sequence[str] = ()) -> charts.Pi
     return charts.by_epsilon(title, points, board.lines(), x=x, y=board.measure.axis, names=names)
 
 
-def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any]:
+def row_of(row: Row, source: str, *, lower: bool) -> Row:
     """A row of `ENTRIES` as a table of the page `here` shows it; lower: whether less is better."""
     kinds, gain = english()["levels"], row["difference"] or 0.0
     return {
@@ -292,7 +295,7 @@ def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any
     }
 
 
-def _summary(board: Board) -> dict[str, Any]:
+def _summary(board: Board) -> dict[str, object]:
     bests, places = (
         {level: board.best(level) for level in board.levels},
         {"ceiling": board.ceiling, "noisy": board.noisy},

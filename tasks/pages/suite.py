@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import polars as pl
 import yaml
@@ -28,6 +28,10 @@ from tasks.results.paper import Paper
 from tasks.results.settings import sweeps
 from tasks.results.standings import Measure, boards, entries, measure
 from tasks.results.tables import LEFT
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
+    from tasks.results.load import Run
 
 KINDS = ("claimed", "accounted", "audited")
 CURVES = ("loss", "valid", "friendships")
@@ -68,14 +72,14 @@ def pages(results: Results, paper: Paper) -> list[Page]:
     ]
 
 
-def attacks(results: Results) -> dict[str, Any]:
+def attacks(results: Results) -> dict[str, object]:
     """What fills `suite/attacks.html.j2`: a section for each kind of evidence; nothing without any."""
     evidence = leakage.collect(results)
     private = frozenset(budgets(results).filter(pl.col("claimed").is_not_null())["experiment"])
     return {"evidence": evidence, "label": results.labels, "private": private} if evidence else {}
 
 
-def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: str) -> dict[str, Any]:
+def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: str) -> dict[str, object]:
     """What fills `suite/index.html.j2`.
 
     Args:
@@ -122,11 +126,11 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     }
 
 
-def _systems(base: pl.DataFrame, cards: Mapping[str, Card]) -> list[dict[str, Any]]:
+def _systems(base: pl.DataFrame, cards: Mapping[str, Card]) -> list[Row]:
     """Rows of the table: a system with the columns `LEVEL_claimed`, ... of each level, and how it was run."""
     columns = {kind: kind for kind in KINDS} | {"audited_verdict": "verdict", "accounted_observer": "observer"}
     empty = dict.fromkeys(f"{level}_{name}" for level in base["level"].drop_nulls().unique() for name in columns)
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Row] = {}
     for row in base.to_dicts():
         entry = rows.setdefault(row["experiment"], empty | row | {"run": cards[row["experiment"]].run()})
         entry |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
@@ -137,7 +141,7 @@ def _systems(base: pl.DataFrame, cards: Mapping[str, Card]) -> list[dict[str, An
     return [*rows.values()]
 
 
-def ledger(results: Results) -> dict[str, Any]:
+def ledger(results: Results) -> dict[str, object]:
     """What fills `suite/ledger.html.j2`: `sections`, one for each level of the ledger, and `gaps`."""
     levels = {level(line.entry.unit, line.entry.protects) for line in results.lines}
     rows = [_line(results, line) for line in results.lines]
@@ -166,9 +170,9 @@ def ledger(results: Results) -> dict[str, Any]:
     return {"sections": sections, "gaps": gaps(results), "n_lines": len(rows), "n_audits": len(proved)}
 
 
-def _merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merged(rows: Iterable[Row]) -> list[Row]:
     """Lines that differ in settings and runs alone, as one row: with its `settings`, `n_lines` and `n_runs`."""
-    result: dict[tuple[Any, ...], dict[str, Any]] = {}
+    result: dict[tuple[object, ...], Row] = {}
     for row in rows:
         numbers = (row[name] for name in row if name not in ("setting", "n_seeds", "entry"))
         key = (*numbers, *(getattr(row["entry"], name) for name in SAME))
@@ -178,7 +182,7 @@ def _merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row | {"settings": listed(row["settings"])} for row in result.values()]
 
 
-def _line(results: Results, line: Line) -> dict[str, Any]:
+def _line(results: Results, line: Line) -> dict[str, object]:
     entry, audit = line.entry, line.audit or {}
     return {
         "label": results.labels[line.experiment],
@@ -199,7 +203,7 @@ def _line(results: Results, line: Line) -> dict[str, Any]:
     }
 
 
-def _audit(results: Results, row: dict[str, Any], lines: dict[int, Line]) -> dict[str, Any]:
+def _audit(results: Results, row: Row, lines: dict[int, Line]) -> Row:
     """A row of audits.csv with the systems and settings that it is of, and whether its bound could not be larger."""
     concerned = [lines[number] for number in json.loads(row["lines"])]
     settings = list(dict.fromkeys(line.setting for line in concerned))
@@ -212,7 +216,7 @@ def _audit(results: Results, row: dict[str, Any], lines: dict[int, Line]) -> dic
     }
 
 
-def gaps(results: Results) -> list[dict[str, Any]]:
+def gaps(results: Results) -> list[dict[str, object]]:
     """Known gaps between guarantees and runs, each once: `labels` of the systems, and their `gaps`; most systems first.
 
     Of a gap whose numbers differ by setting those of setting `base` are shown.
@@ -233,7 +237,7 @@ def gaps(results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def training(results: Results, by: Measure, entries: pl.DataFrame, validation: str) -> dict[str, Any]:
+def training(results: Results, by: Measure, entries: pl.DataFrame, validation: str) -> dict[str, object]:
     """What fills `suite/training.html.j2`.
 
     entries: `tasks.results.standings.ENTRIES`; validation: the metric that chose epochs.
@@ -252,7 +256,7 @@ def training(results: Results, by: Measure, entries: pl.DataFrame, validation: s
     }
 
 
-def _curves(results: Results, system: System) -> dict[str, Any]:
+def _curves(results: Results, system: System) -> dict[str, object]:
     """`rows`: means by epoch over the runs of the first split, as far as all went; `columns`: `CURVES` with any.
 
     A line is of one network, of data that are a pair.
@@ -267,7 +271,7 @@ def _curves(results: Results, system: System) -> dict[str, Any]:
     return {"rows": grouped.rename({"network": "name", "epoch": "x"}).to_dicts(), "columns": columns}
 
 
-def _trained(results: Results, system: System, run: Any) -> dict[str, Any]:
+def _trained(results: Results, system: System, run: Run | None) -> Row:
     lengths = (
         results.history.filter(experiment=system.experiment).group_by("seed", "network").agg(n=pl.col("epoch").max())
     )
@@ -282,9 +286,9 @@ def _trained(results: Results, system: System, run: Any) -> dict[str, Any]:
     }
 
 
-def _panels(table: pl.DataFrame) -> list[dict[str, Any]]:
+def _panels(table: pl.DataFrame) -> list[Row]:
     """A panel for each key, or each level of ε that keys say, and further keys: `key`, `level`, `others`, `rows`."""
-    panels: dict[tuple[str, str, tuple[str, ...]], list[dict[str, Any]]] = {}
+    panels: dict[tuple[str, str, tuple[str, ...]], list[Row]] = {}
     for row in table.to_dicts():
         panel = panels.setdefault(("" if row["level"] else row["key"], row["level"], tuple(row["other_keys"])), [])
         panel.append({"name": row["label"], "x": row["value"], **row})
@@ -295,7 +299,7 @@ def _panels(table: pl.DataFrame) -> list[dict[str, Any]]:
     return sorted(result, key=lambda panel: len(panel["others"]))
 
 
-def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:
+def _settings(results: Results, by: Measure) -> list[dict[str, object]]:
     order = [
         (system.experiment, setting, system.label) for system in results.suite.compared for setting in system.settings()
     ]
@@ -304,7 +308,7 @@ def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:
     return named.join(means, on=["experiment", "setting"], maintain_order="left").to_dicts()
 
 
-def _tuning(results: Results) -> list[dict[str, Any]]:
+def _tuning(results: Results) -> list[dict[str, object]]:
     """Trials, the best of each system first, each with the keys whose values differ between its system's trials."""
     result = []
     for (experiment,), rows in results.tuning.partition_by("experiment", as_dict=True).items():
@@ -317,7 +321,7 @@ def _tuning(results: Results) -> list[dict[str, Any]]:
     return result
 
 
-def data(results: Results) -> dict[str, Any]:
+def data(results: Results) -> dict[str, object]:
     """What fills `suite/data.html.j2`: counts by step, networks, word vectors, checks, spreads over users."""
     spreads = [
         {
@@ -338,7 +342,7 @@ def data(results: Results) -> dict[str, Any]:
     }
 
 
-def _words(vectors: dict[str, Any]) -> list[dict[str, Any]]:
+def _words(vectors: Row) -> list[Row]:
     """Where the vectors of the words of one data set are from; `users` is None for a group that is too small."""
     return [
         {
@@ -351,7 +355,7 @@ def _words(vectors: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def provenance(results: Results) -> dict[str, Any]:
+def provenance(results: Results) -> dict[str, object]:
     """What fills `suite/provenance.html.j2`: what the stages took, and which parameters decided the results."""
     machines = list(dict.fromkeys(map(_machine, results.runs)))
     rows = [
@@ -380,10 +384,10 @@ def _machine(run: Run) -> tuple[str, int, tuple[tuple[str, str], ...]]:
     return run.processor, run.cores, tuple(sorted(run.packages.items()))
 
 
-def _measured(results: Results, paper: Paper) -> dict[str, Any]:
+def _measured(results: Results, paper: Paper) -> dict[str, object]:
     """`columns` of what else was measured, and `rows` of means for each compared system that has any."""
     columns = [Column("label", "System")]
-    rows: list[dict[str, Any]] = [{"label": system.label} for system in results.suite.compared]
+    rows: list[dict[str, object]] = [{"label": system.label} for system in results.suite.compared]
     for group, qualities in paper.measured.items():
         for quality in qualities:
             key, better = f"c{len(columns)}", "lower" if quality.lower else ""

@@ -9,7 +9,6 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tasks.pipeline.common import private
 from tasks.pipeline.keys import require_current
@@ -18,7 +17,7 @@ from tasks.pipeline.parent import RUN
 from tasks.pipeline.provenance import record
 
 
-def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False) -> None:
+def run_stage(main: Callable[..., dict[str, object] | None], *, units: bool = False) -> None:
     """Run `main(name)` for `python -m tasks.stages.STAGE NAME`: errors become one line and exit code 1.
 
     What is to be known of the run, and what `main` measured of it and returns, goes to data/provenance/. A stage with

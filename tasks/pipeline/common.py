@@ -54,7 +54,7 @@ def copy(source: Path, target: Path) -> None:
     shutil.copy(source, target)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write JSON that is the same, byte for byte, for the same value; NaN and infinity are refused."""
     path.write_text(json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -93,7 +93,7 @@ def address(stage: str, suite: str | None) -> str:
     return f"suites/{suite}/dvc.yaml:{stage}" if suite else f"data/dvc.yaml:{stage}"
 
 
-def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str, Any]:
+def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str, object]:
     """The check of `data/<layer>/<name>`, which must have passed for the files as they are now.
 
     Args:
@@ -117,7 +117,7 @@ def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str,
     return {key: result[key] for key in SUMMARY}
 
 
-def require_inputs(data: str, read: str, suite: str) -> list[dict[str, Any]]:
+def require_inputs(data: str, read: str, suite: str) -> list[dict[str, object]]:
     """The checks of processed data, and of the layer that what a suite learns from is read from: LAYER/NAME."""
     layer, _, name = read.partition("/")
     checks = [require_passed("processed", data)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import indent
-from typing import Any
 
 import yaml
 
@@ -68,7 +67,7 @@ def _code(params: Params) -> str:
     return f"  code:\n{indent(_yaml(body), '    ')}"
 
 
-def _shown_by_dvc(params: Params) -> dict[str, Any]:
+def _shown_by_dvc(params: Params) -> dict[str, object]:
     """What `dvc metrics` and `dvc plots` read: in the root's file, since below it a wrong path is no error."""
     folders = {name: f"data/results/{name}" for name in params.suites}
     axes = {"utility": ("epsilon", "utility"), "attacks": ("k", "f1"), "curves": ("step", "valid")}
@@ -94,6 +93,6 @@ def _stage(stage: Stage, path: Path) -> str:
     return f"  {stage.name}:\n    foreach:\n{indent(_yaml(stage.items), '      ')}    do:\n{indent(do, '      ')}"
 
 
-def _yaml(value: Any) -> str:
+def _yaml(value: object) -> str:
     """Innermost lists and tables on one line, as far as they fit."""
     return str(yaml.dump(value, Dumper=yaml.CSafeDumper, default_flow_style=None, sort_keys=False, width=110))

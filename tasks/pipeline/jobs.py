@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import torch
 from typing_extensions import override
@@ -18,6 +18,9 @@ from tasks.pipeline.command import run_stage
 from tasks.pipeline.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_inputs, write_json
 from tasks.pipeline.keys import fingerprint
 from tasks.pipeline.screen import Screen
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 _Unit = TypeVar("_Unit", bound=runs.Unit)
 _Entry = TypeVar("_Entry", bound=Experiment | NetworkEmbeddings | Alignment)
@@ -48,12 +51,12 @@ class Job(Generic[_Unit]):
         return runs.Work(job.title, units, job.run, lambda: job.assemble(units, checks), kept)
 
     @classmethod
-    def main(cls, name: str, *options: Any, **named: Any) -> dict[str, Any]:
+    def main(cls, name: str, *options: Any, **named: Any) -> dict[str, object]:
         """Perform the work for `name`, with the options of `runs.perform`."""
         return runs.perform(cls.work(name), *options, **named)
 
     @classmethod
-    def commands(cls, module: str) -> tuple[Callable[[str], runs.Work[_Unit]], Callable[..., dict[str, Any]]]:
+    def commands(cls, module: str) -> tuple[Callable[[str], runs.Work[_Unit]], Callable[..., dict[str, object]]]:
         """`work` and `main` for the stage's module, which is run where it is what Python was called with."""
         if module == "__main__":
             run_stage(cls.main, units=True)
@@ -78,7 +81,7 @@ class Job(Generic[_Unit]):
     def refuse(self) -> None:
         """Refuse what was found, once it is written."""
 
-    def assemble(self, units: list[_Unit], checks: list[dict[str, Any]]) -> None:
+    def assemble(self, units: list[_Unit], checks: list[dict[str, object]]) -> None:
         """Put the results of all units together as the stage's output, and refuse it where it must be."""
         with atomic_write(self.output) as path:
             if not self.output.suffix:
@@ -113,11 +116,11 @@ class SeedJob(Job[runs.SeedUnit], Generic[_Entry]):
         self.data, self.kept = self.options.data, CHECKPOINTS / self.section / name
 
     @override
-    def checks(self) -> list[dict[str, Any]]:
+    def checks(self) -> list[dict[str, object]]:
         read = [check for names in self.reads.items() for check in require_inputs(*names, self.options.suite)]
         return [check for number, check in enumerate(read) if check not in read[:number]]
 
-    def unit(self, setting: str, seed: int, inputs: Any, *decides: Any, part: str = "") -> runs.SeedUnit:
+    def unit(self, setting: str, seed: int, inputs: object, *decides: object, part: str = "") -> runs.SeedUnit:
         """decides: all that its results depend on, as JSON values."""
         label = "-".join(filter(None, (setting, part, f"seed-{seed}")))
         return runs.SeedUnit(label, runs.folder_of(self.kept, label, *decides), setting, seed, part, inputs)
@@ -126,7 +129,7 @@ class SeedJob(Job[runs.SeedUnit], Generic[_Entry]):
         """Copy what is handed on of a unit as it is."""
 
     @override
-    def assemble(self, units: list[runs.SeedUnit], checks: list[dict[str, Any]]) -> None:
+    def assemble(self, units: list[runs.SeedUnit], checks: list[dict[str, object]]) -> None:
         if self.released is not None:
             with atomic_write(self.released) as folder:
                 for unit in units:
@@ -134,7 +137,7 @@ class SeedJob(Job[runs.SeedUnit], Generic[_Entry]):
         super().assemble(units, checks)
 
     @override
-    def write(self, units: list[runs.SeedUnit], path: Path) -> dict[str, Any]:
+    def write(self, units: list[runs.SeedUnit], path: Path) -> dict[str, object]:
         self.write_metrics(units, path)
         write_json(path / "ledger.json", self.ledger(units))
         write_json(path / "history.json", self.history(units))
@@ -149,14 +152,14 @@ class SeedJob(Job[runs.SeedUnit], Generic[_Entry]):
         """What all units keep of their epochs."""
         return runs.by_setting(units, "history.json")
 
-    def ledger(self, units: list[runs.SeedUnit]) -> list[dict[str, Any]]:
+    def ledger(self, units: list[runs.SeedUnit]) -> list[Row]:
         """What all units spent, and what was spent on what they read."""
         entries = list[dict[str, Any]]()
         for unit in units:
             entries += [unit.key | record for record in (*self.inherited(unit), *read_json(unit.done / "ledger.json"))]
         return entries
 
-    def inherited(self, unit: runs.SeedUnit) -> Iterable[dict[str, Any]]:  # noqa: ARG002
+    def inherited(self, unit: runs.SeedUnit) -> Iterable[dict[str, object]]:  # noqa: ARG002
         """What was spent on what a unit reads, as other stages say now: of finished units, too.
 
         Their entries also tell of releases next to the one that was read.

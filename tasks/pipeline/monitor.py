@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -17,6 +17,9 @@ from tasks.models import base
 from tasks.pipeline.common import read_json, write_json
 from tasks.pipeline.runs import Progress
 from tasks.pipeline.screen import Screen
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 
 class Monitor(base.Progress):
@@ -53,7 +56,7 @@ class Monitor(base.Progress):
         self._best: dict[str, torch.Tensor] = {}
         self._best_epoch = 0
         self._started = time.monotonic()
-        self.history: list[dict[str, Any]] = []
+        self.history: list[Row] = []
         """One record per epoch: epoch, loss, valid where anything validates, the model's own diagnostics."""
         self.seconds: list[float] = []
         """What each epoch took, in order; a clock, so never part of an output."""

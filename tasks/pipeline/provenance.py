@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np  # noqa: F401  # its linear algebra is asked about
 from threadpoolctl import threadpool_info
@@ -77,7 +77,7 @@ def path(module: str, name: str) -> Path:
     return PROVENANCE / module.replace("_", "-") / f"{name}.json"
 
 
-def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> None:
+def record(stage: str, name: str, started: float, timings: dict[str, object]) -> None:
     """Write what there is to know of a stage that ended just now.
 
     Args:

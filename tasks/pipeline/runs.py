@@ -87,7 +87,7 @@ class SeedUnit(Unit):
     """What the stage has read of it."""
 
     @property
-    def key(self) -> dict[str, Any]:
+    def key(self) -> dict[str, object]:
         """In records of all units, those of this one."""
         return {"setting": self.setting, "seed": self.seed} | ({"network": self.part} if self.part else {})
 
@@ -115,32 +115,32 @@ class Work(Generic[_Unit]):
         return self.units[0].folder.parent.with_name(f".{text_digest(self.title)[:16]}.lock")
 
 
-def folder_of(parent: Path, label: str, *decides: Any) -> Path:
+def folder_of(parent: Path, label: str, *decides: object) -> Path:
     """Where a unit lies; decides: everything that its results depend on, as JSON values."""
     return parent / f"{label}-{text_digest(json.dumps(decides, sort_keys=True))[:16]}"
 
 
-def read_records(units: Iterable[SeedUnit], file: str) -> list[dict[str, Any]]:
+def read_records(units: Iterable[SeedUnit], file: str) -> list[dict[str, object]]:
     """The records that all units kept in a file of this name, each with its unit's setting and seed."""
     return [unit.key | record for unit in units for record in read_json(unit.done / file)]
 
 
-def write_results(folder: Path, **results: Any) -> None:
+def write_results(folder: Path, **results: object) -> None:
     """Write what a unit came to: name -> what a file of JSON has."""
     for name, value in results.items():
         write_json(folder / f"{name}.json", value)
 
 
-def by_setting(units: Iterable[SeedUnit], file: str) -> dict[str, dict[str, Any]]:
+def by_setting(units: Iterable[SeedUnit], file: str) -> dict[str, dict[str, object]]:
     """Setting -> seed -> what the unit kept in a file of this name."""
-    kept: dict[str, dict[str, Any]] = {}
+    kept: dict[str, dict[str, object]] = {}
     for unit in units:
         kept.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / file)
     return kept
 
 
 def write_metrics(
-    records: list[dict[str, Any]], target: Path, suite: str, experiment: str, data: str, model: str
+    records: list[dict[str, object]], target: Path, suite: str, experiment: str, data: str, model: str
 ) -> None:
     """Write metrics.parquet (METRICS) of records of setting, seed, metric, k and value; there may be none."""
     about = {"suite": suite, "experiment": experiment, "dataset": data, "model": model}
@@ -148,19 +148,19 @@ def write_metrics(
     contracts.write(table, target / "metrics.parquet", contracts.METRICS)
 
 
-def write_inputs(target: Path, data: str, checks: list[dict[str, Any]], **counts: Any) -> None:
+def write_inputs(target: Path, data: str, checks: list[dict[str, object]], **counts: object) -> None:
     """Write inputs.json: the checks that were passed, whether the data are synthetic, and what was counted."""
     synthetic = contracts.read_schema(PROCESSED / data / "schema.json").synthetic
     write_json(target / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
 
 
 def perform(
-    work: Work[Any],
+    work: Work[_Unit],
     unit: str | None = None,
     force: bool | float = False,
-    record: Callable[[dict[str, Any]], None] | None = None,
+    record: Callable[[dict[str, object]], None] | None = None,
     key: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Finish the units that are not, and assemble the stage's outputs.
 
     Args:
@@ -198,14 +198,14 @@ def perform(
             work.assemble()
             _clear(work)
             seconds = {candidate.label: _seconds(candidate) for candidate in work.units}
-            timings: dict[str, Any] = {"epoch_seconds": {label: each for label, each in seconds.items() if each}}
+            timings: dict[str, object] = {"epoch_seconds": {label: each for label, each in seconds.items() if each}}
             timings["units"] = {candidate.label: of_unit(candidate.folder)._asdict() for candidate in work.units}
             if record is not None:
                 record(timings)
             return timings
 
 
-def _clear(work: Work[Any]) -> None:
+def _clear(work: Work[_Unit]) -> None:
     """Remove the folders of former units, but for those that another process works on, with other parameters."""
     current = {candidate.folder.name for candidate in work.units}
     for folder in work.kept.iterdir() if work.kept is not None else ():
@@ -228,7 +228,7 @@ def _ready(unit: Unit) -> None:
     unit.folder.mkdir(parents=True, exist_ok=True)
 
 
-def _finish(unit: Unit, work: Work[Any], screen: Screen, since: float, *, patient: bool) -> bool:
+def _finish(unit: _Unit, work: Work[_Unit], screen: Screen, since: float, *, patient: bool) -> bool:
     """Whether the unit is finished; False: another process works on it.
 
     since: results from before that time (seconds since 1970) are not believed. Several processes that are forced to

@@ -47,7 +47,7 @@ def model(name: str) -> Plugin:
     return Plugin("tasks.models", "MODELS", name)
 
 
-def names(experiment: Experiment) -> list[Any]:
+def names(experiment: Experiment) -> list[object]:
     """Of settings and seeds, as outputs have them."""
     return [list(experiment.settings()), experiment.seeds]
 

@@ -152,7 +152,7 @@ def _check(layer: str, items: Items, deps: tuple[str, ...], passed: tuple[str, .
     )
 
 
-def _all_names(suite: Suite) -> list[Any]:
+def _all_names(suite: Suite) -> list[object]:
     """Of everything that a suite runs."""
     experiments = [[key, *names(experiment)] for key, experiment in suite.experiments.items()]
     return [experiments, list(suite.embeddings), list(suite.aligned)]

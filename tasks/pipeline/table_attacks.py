@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from string import Formatter
-from typing import Any
 
 from tasks.config.attacks import Attackers
 from tasks.config.networks import held_out
@@ -25,7 +24,12 @@ def usual(name: str, suite: Suite) -> Iterator[Stage]:
     stage, named = kind.module.replace("_", "-"), kind.named(attack)
     systems = [*dict.fromkeys(chain.from_iterable(named.values()))]
     layers = {suite.experiments[system].features for system in systems} | {f"processed/{suite.data}"}
-    known = named | {"suite": [name], "data": [suite.data], "checked": [*checked(*sorted(layers))]}
+    known = named | {
+        "suite": [name],
+        "data": [suite.data],
+        "splits": suite.splits,
+        "checked": [*checked(*sorted(layers))],
+    }
     reads = [path for pattern in kind.reads for path in _filled(pattern, known)]
     if kind.writes is not None:
         yield _of_suite(stage, name, suite, systems, reads, kind.writes, kind.keys)
@@ -68,7 +72,7 @@ def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
     """The model, too, decides: it says whether both networks are in one space, and which anchors judge."""
     (stage,) = usual(name, suite)
 
-    def decides(key: str) -> list[Any]:
+    def decides(key: str) -> list[object]:
         experiment = suite.experiments[key]
         split = held_out(experiment.features, suite.aligned)
         return [experiment.model, *([list(split)] if split else []), *_named(experiment)]
@@ -90,7 +94,7 @@ def audit_training(name: str, suite: Suite) -> Stage:
     return _of_suite("audit-training", name, suite, audited, deps, "one_run.json", section="training_audit")
 
 
-def _named(experiment: Experiment) -> list[Any]:
+def _named(experiment: Experiment) -> list[object]:
     """The system, settings and seeds, as outputs have them."""
     return [experiment.system, *names(experiment)]
 

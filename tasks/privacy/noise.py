@@ -107,7 +107,7 @@ def secure_generator() -> np.random.Generator:
     return SecureGenerator()
 
 
-def state(rng: np.random.Generator) -> dict[str, Any] | None:
+def state(rng: np.random.Generator) -> dict[str, object] | None:
     """What a checkpoint keeps of a generator of noise: nothing of a secure one.
 
     Training that goes on draws from a new one. Noise of later steps need only be independent of what was drawn before,
@@ -131,7 +131,7 @@ def key(rng: np.random.Generator) -> int:
 def gaussian(
     rng: np.random.Generator,
     release: str,
-    std: float | np.floating[Any] | NDArray[np.floating],
+    std: float | np.floating | NDArray[np.floating],
     shape: tuple[int, ...] | int,
     *,
     single: bool = False,
@@ -311,7 +311,7 @@ def _release_key(release: str) -> int:
 
 
 def _record(
-    release: str, law: Law, scale: float | np.floating[Any] | NDArray[np.floating], numbers: NDArray[_Number]
+    release: str, law: Law, scale: float | np.floating | NDArray[np.floating], numbers: NDArray[_Number]
 ) -> NDArray[_Number]:
     """What was drawn, of additive noise the share that a control leaves; the recorder keeps a copy."""
     if law in ("gaussian", "laplace") and (share := controls.share.get()) != 1:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import mpmath
 import numpy as np
@@ -62,18 +62,18 @@ class SecureGenerator(np.random.Generator):
 
         super().__init__(ChaCha(key=secrets.randbits(256), rounds=20))
 
-    def spawn(self, n_children: int) -> list[Any]:
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
         """As many with keys of their own."""
         return [SecureGenerator() for _ in range(n_children)]
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a generator of secure noise is neither copied nor saved: its state would undo the noise")
 
-    def __deepcopy__(self, _: Any) -> NoReturn:
+    def __deepcopy__(self, _: object) -> NoReturn:
         self.__reduce__()
 
 
-def check_scale(law: Literal[Law, "discrete laplace"], scale: float | np.floating[Any] | NDArray[np.floating]) -> None:
+def check_scale(law: Literal[Law, "discrete laplace"], scale: float | np.floating | NDArray[np.floating]) -> None:
     """Refuse noise that is too large for its arithmetic.
 
     Args:

@@ -15,16 +15,19 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tasks.quality.rules import Rule, Table, count, first_rows
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
+
 VIEWS = Path(__file__).parent / "views"
 
 
-def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str, str], docs: Path) -> dict[str, Any]:
+def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str, str], docs: Path) -> Row:
     """Judge `tables` and write browsable data docs.
 
     Args:
@@ -103,7 +106,7 @@ def _outcomes(suite_name: str, broken: list[int]) -> list[bool]:
     return [number not in unmet for number in range(len(broken))]
 
 
-def _result(table: Table, rule: Rule, broken: int, n_rows: int, success: bool) -> dict[str, Any]:
+def _result(table: Table, rule: Rule, broken: int, n_rows: int, success: bool) -> dict[str, object]:
     """What the verdict says of a rule, which so many of the table's rows break."""
     detail, rows = rule.words, list[int]()
     if not success:
@@ -121,7 +124,7 @@ def _result(table: Table, rule: Rule, broken: int, n_rows: int, success: bool) -
     }
 
 
-def _write_docs(verdict: dict[str, Any], rows: Mapping[str, int], folder: Path) -> None:
+def _write_docs(verdict: Row, rows: Mapping[str, int], folder: Path) -> None:
     """Write index.html (the verdict, the failing rows, the files that were read) and one page per table.
 
     They open from a folder, without a network: all is inline, and text of the data escaped.
@@ -131,7 +134,7 @@ def _write_docs(verdict: dict[str, Any], rows: Mapping[str, int], folder: Path) 
     from jinja2 import Environment, FileSystemLoader
 
     views = Environment(loader=FileSystemLoader(VIEWS), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    pages: list[dict[str, Any]] = []
+    pages: list[Row] = []
     for table, n_rows in rows.items():
         results = [result for result in verdict["results"] if result["table"] == table]
         failed = [result for result in results if not result["success"]]

@@ -94,7 +94,7 @@ def _budget(wanted: Wanted, *use: str) -> Budget:
     return Budget(wanted.epsilon, wanted.delta, rng)
 
 
-def _audit(wanted: Wanted, release: Release, make: audit.Make) -> dict[str, Any]:
+def _audit(wanted: Wanted, release: Release, make: audit.Make) -> dict[str, object]:
     uses = count()
     seed = secrets.randbits(63) if wanted.seed is None else wanted.seed
     bounds = audit.audit(release, make, lambda: _budget(wanted, f"audit {next(uses)}"), seed)
@@ -106,7 +106,7 @@ def _audit(wanted: Wanted, release: Release, make: audit.Make) -> dict[str, Any]
 
 def _ledger(
     wanted: Wanted, budget: Budget, release: Release, estimated: utility.Utility | None, conditions: list[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """ids and numbers alone: what was released, of what unit, and what follows for it."""
     return {
         "unit": "user",

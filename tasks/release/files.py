@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ def load(folder: Path | str) -> Recommender:
     return Recommender(model, items, marks)
 
 
-def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+def _read(path: Path) -> tuple[dict[str, NDArray[np.generic]], dict[str, str]]:
     if not path.is_file():
         raise DataError(f"{path}: no such file; `dprec release` writes it")
     try:
@@ -90,7 +90,7 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     return arrays, marks
 
 
-def _save(path: Path, arrays: dict[str, NDArray[Any]], marks: dict[str, str]) -> None:
+def _save(path: Path, arrays: dict[str, NDArray[np.generic]], marks: dict[str, str]) -> None:
     """Marks are one entry, since safetensors write several in any order."""
     if strange := [name for name, array in arrays.items() if not np.isfinite(array).all()]:
         raise DataError(f"{path}: not written, since {', '.join(strange)} has numbers that are not finite")
@@ -105,7 +105,7 @@ def _packed(items: list[str]) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(items, ensure_ascii=False).encode(), np.uint8).copy()
 
 
-def _items(arrays: dict[str, NDArray[Any]]) -> list[str]:
+def _items(arrays: dict[str, NDArray[np.generic]]) -> list[str]:
     """The ids of the catalogue, of which there is a count each, and each of the head is one."""
     items, head = json.loads(arrays.pop("items").tobytes().decode()), arrays["head"]
     if arrays["counts"].shape != (len(items),) or len({*map(str, items)}) != len(items):

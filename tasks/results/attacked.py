@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,16 +13,19 @@ from tasks.results.facts import BASE, WAYS, System
 from tasks.results.load import Results
 from tasks.results.significance import paired
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Columns
+
 ATTACKERS = ("published", "tuned", "averaged", "weighted", "first", "replayed", "joint", "friend")
 """Who reconstructs ratings: `published` and `tuned` see released vectors alone, the others messages, too."""
 CONTROL = "public"
-RATINGS: dict[str, Any] = {
+RATINGS: Columns = {
     **dict.fromkeys(("experiment", "setting", "attacker"), pl.String),
     "seeds": pl.Int64,
     **dict.fromkeys(("mae", "control", "difference", "low", "high"), pl.Float64),
 }
 """`difference`: the attacker's error minus the control's, with its 95 % interval."""
-VECTORS: dict[str, Any] = {
+VECTORS: Columns = {
     **dict.fromkeys(("experiment", "setting", "attack"), pl.String),
     **{"k": pl.Int64, "seeds": pl.Int64, "value": pl.Float64, "control": pl.String},
     **dict.fromkeys(("difference", "low", "high"), pl.Float64),
@@ -77,7 +80,7 @@ def _settings(results: Results) -> Iterator[tuple[System, str]]:
             yield system, setting
 
 
-def _interval(gap: dict[str, Any]) -> tuple[Any, ...]:
+def _interval(gap: dict[str, object]) -> tuple[object, ...]:
     return tuple(gap.get(name) for name in ("gain", "low", "high"))
 
 

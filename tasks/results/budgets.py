@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,9 +13,13 @@ from tasks.privacy.terms import Level, Observer
 from tasks.privacy.units import LEVELS
 from tasks.results.load import Line, Results
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Columns
+    from tasks.privacy.terms import Unit
+
 UNPROTECTED: dict[str, Level] = {"feature": "feature", "text": "text", "edge": "edge", "anchor": "edge"}
 """Kind of data that no mechanism protects -> its level, where that is not `interaction`."""
-BUDGETS: dict[str, Any] = {
+BUDGETS: Columns = {
     **dict.fromkeys(("experiment", "setting", "level"), pl.String),
     **dict.fromkeys(("claimed", "accounted"), pl.Float64),
     "observer": pl.String,
@@ -26,7 +30,7 @@ BUDGETS: dict[str, Any] = {
 }
 
 
-def level(unit: Any, protects: str = "") -> Level:
+def level(unit: Unit, protects: str = "") -> Level:
     """The level at which something protects, or fails to."""
     return LEVELS.get(unit) or UNPROTECTED.get(protects, "interaction")
 
@@ -54,7 +58,7 @@ def units_of(rows: pl.DataFrame) -> list[str]:
     return sorted(set(rows["units"].explode().drop_nulls()))
 
 
-def _row(lines: Sequence[Line]) -> dict[str, Any]:
+def _row(lines: Sequence[Line]) -> dict[str, object]:
     entries = [line.entry for line in lines]
     audits = [line.audit for line in lines if line.audit is not None]
     claims = [entry.claimed_epsilon for entry in entries if entry.claimed_epsilon is not None]

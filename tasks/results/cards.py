@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -21,6 +21,11 @@ from tasks.results.budgets import level
 from tasks.results.facts import BASE, Facts, Kind, Source, System
 from tasks.results.load import Results
 from tasks.results.standings import Measure
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
+
+    _Value = TypeVar("_Value")
 
 
 class Basic(Facts):
@@ -107,7 +112,7 @@ class Card(Facts):
     administrative: Source
     """Where its data are from."""
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> dict[str, object]:
         """How to run it again, and why what has no finite ε has none."""
         of_run = self.implementation.model_dump(include={"command", "commits", "configuration"})
         return of_run | {
@@ -150,12 +155,12 @@ def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFram
 def _utility(results: Results, system: System, by: Measure) -> Utility | None:
     rows = results.means.filter(experiment=system.experiment, setting=BASE, metric=by.metric, k=by.k).to_dicts()
     noisy = next((other.experiment for other in results.suite.compared if other.label == by.noisy), "")
-    fields: dict[str, Any] = {"metric": by.label, "lower_is_better": by.lower}
+    fields: Row = {"metric": by.label, "lower_is_better": by.lower}
     fields |= {"noisy_popularity": results.mean(noisy, by.metric, by.k)}
     return Utility(mean=rows[0]["mean"], std=rows[0]["std"], runs=rows[0]["n"], **fields) if rows else None
 
 
-def _loss(row: Mapping[str, Any], entries: Sequence[LedgerEntry]) -> Loss:
+def _loss(row: Row, entries: Sequence[LedgerEntry]) -> Loss:
     """row: of `BUDGETS`, of one level, with its entries."""
     audited, finite = row["audited"] is not None, not math.isinf(row["accounted"])
     whys = (reason(entry) for entry in entries if is_private(entry) and not audited)
@@ -175,7 +180,7 @@ def _loss(row: Mapping[str, Any], entries: Sequence[LedgerEntry]) -> Loss:
     )
 
 
-def _once(values: Any) -> tuple[Any, ...]:
+def _once(values: Iterable[_Value]) -> tuple[_Value, ...]:
     return tuple(dict.fromkeys(values))
 
 

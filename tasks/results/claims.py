@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import polars as pl
 from pydantic import BeforeValidator, ConfigDict
 from pydantic.dataclasses import dataclass
 
 from tasks.results.significance import decide
+
+if TYPE_CHECKING:
+    from tasks.core import rows
 
 STRICT = ConfigDict(extra="forbid")
 Verdict = Literal["supported", "contradicted", "depends-on-the-reading", "not-decided", "not-run"]
@@ -82,7 +85,7 @@ class Side:
     """Keys and values of a setting that varies several, or none where all are as at setting `base`."""
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """All that is not as at setting `base`; a key that is to vary has None."""
         return dict(self.at) | dict(self.setting) | ({self.key: self.value} if self.key else {})
 
@@ -191,7 +194,7 @@ _CLASSES: dict[str, type[Order | Trend | Computed | Claim]] = {
 """A key that rows of one class alone have -> that class."""
 
 
-def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict:
+def verdict(rows: Sequence[rows.Row]) -> Verdict:
     """The verdict on one interpretation of a claim.
 
     rows: its rows of evidence.csv, of which those with a case are comparisons; `only` says which that cannot support
@@ -232,7 +235,7 @@ def merged(readings: Collection[Verdict]) -> Verdict:
     return next(iter(run), "not-run")
 
 
-def row(record: dict[str, Any]) -> Row:
+def row(record: rows.Row) -> Row:
     """A claim of its row, with all texts filled in.
 
     `better` and `than` stand for all pairs of one of each. A row of `readings` is a claim's row named by `reading`.
@@ -246,7 +249,7 @@ def row(record: dict[str, Any]) -> Row:
     return _test(record)
 
 
-def _test(record: dict[str, Any]) -> Order | Trend | Computed | Claim:
+def _test(record: rows.Row) -> Order | Trend | Computed | Claim:
     fields = {key: value for key, value in record.items() if key != "reading"}
     if "better" in fields:
         sides = (fields.pop(key) for key in ("better", "than"))

@@ -59,13 +59,13 @@ class System(Facts):
         """Its model's configuration at setting `base`."""
         return dict(self.parameters["config"])
 
-    def settings(self) -> dict[str, dict[str, Any]]:
+    def settings(self) -> dict[str, dict[str, object]]:
         """Setting -> the keys that it overrides, with their values; the first is `base`, which overrides none."""
         points = {",".join(f"{key}={value}" for key, value in point.items()): dict(point) for point in self.sweep}
         return {BASE: {}} | points
 
     @property
-    def sweep(self) -> list[dict[str, Any]]:
+    def sweep(self) -> list[dict[str, object]]:
         """Keys and values of every sweep point."""
         return list(self.parameters["sweep"])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,9 @@ from tasks.results.load import CLAIMS, EVIDENCE
 from tasks.results.printed import Against, ratio
 from tasks.results.settings import along, at_base, find_setting
 from tasks.results.significance import estimate
+
+if TYPE_CHECKING:
+    from tasks.core import rows
 
 Function = Callable[[Against], Any]
 """What a paper's file names."""
@@ -70,7 +73,7 @@ def claim_rows(against: Against, k: int, functions: Mapping[str, Function]) -> l
     return paper.claim_rows(names | (functions[paper.numbers](against) if paper.numbers else {}))
 
 
-def _evidence(against: Against, row: Row, functions: Mapping[str, Function]) -> dict[str, Sequence[dict[str, Any]]]:
+def _evidence(against: Against, row: Row, functions: Mapping[str, Function]) -> dict[str, Sequence[dict[str, object]]]:
     """Interpretation -> rows of `EVIDENCE`."""
     if isinstance(row, Readings):
         return {variant: tested(against, spec) for variant, spec in row.specs.items()}
@@ -81,7 +84,7 @@ def _evidence(against: Against, row: Row, functions: Mapping[str, Function]) -> 
     return {} if isinstance(row, Claim) else {"": tested(against, row)}
 
 
-def tested(against: Against, spec: Spec) -> list[dict[str, Any]]:
+def tested(against: Against, spec: Spec) -> list[rows.Row]:
     """Rows of `EVIDENCE` on one interpretation of a claim; one row at least, with what was not run."""
     compared, absent = _of_order(against, spec) if isinstance(spec, Order) else _of_trend(against, spec)
     cases = {group: case for case, group in enumerate(dict.fromkeys(group for group, *_ in compared))}
@@ -96,7 +99,7 @@ def tested(against: Against, spec: Spec) -> list[dict[str, Any]]:
     return [shared | row for row in rows or [{}]]
 
 
-def below_floor(against: Against, spec: Spec) -> list[dict[str, Any]]:
+def below_floor(against: Against, spec: Spec) -> list[rows.Row]:
     """Of a claim with a trivial baseline: each setting that it calls better, with both means over common runs."""
     rows = []
     for side, measure in _praised(against, spec) if spec.floor else ():
@@ -156,7 +159,7 @@ def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[Sid
 
 def _gaps(
     spec: Order, measure: Measure, values: Sequence[NDArray[np.float64]]
-) -> Iterator[tuple[dict[str, Any], NDArray[np.float64]]]:
+) -> Iterator[tuple[rows.Row, NDArray[np.float64]]]:
     """What is to lie above zero, and what is special about it."""
     if spec.near:
         first, second = (-np.abs(side - values[2]) for side in values[:2])

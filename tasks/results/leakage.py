@@ -77,7 +77,7 @@ def _membership(results: Results) -> list[Row]:
     return results.attacks.select("target", "seen", **about, **over, is_control=pl.col("seen") == BLIND).to_dicts()
 
 
-def _membership_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
+def _membership_shown(results: Results, _: pl.DataFrame) -> dict[str, object]:
     """`rows`: the attack with the largest AUC on each target and system; `curves`: the ROC of LiRA.
 
     Rows have the AUC of the strongest control as `auc_control`, and what that is as `control`. A curve has `target`,
@@ -112,7 +112,7 @@ def _attributes(results: Results) -> Iterator[Row]:
         yield row | {"target": row["attribute"], "value": value}
 
 
-def _attributes_shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
+def _attributes_shown(results: Results, judged: pl.DataFrame) -> dict[str, object]:
     """`k`: the longest list that was attacked; `majority`: F1 of guessing; `by_length`: the largest gain; `blurring`.
 
     `by_length`: per attribute, attacker and length of the list, the largest gain over the ratings alone on any system.
@@ -162,7 +162,7 @@ def _interactions(results: Results) -> list[Row]:
     return _advantages(results).select("setting", "epsilon", "low", "high", **about, **fixed).to_dicts()
 
 
-def _interactions_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
+def _interactions_shown(results: Results, _: pl.DataFrame) -> dict[str, object]:
     """`points`: every attack, an infinite ε for no noise; `rows`: the largest ε of each system, by what is seen.
 
     Rows have `experiment`, `seen`, `epsilon`, and for each world W the columns of attacks.parquet under `W`.
@@ -208,7 +208,7 @@ def unprotected(results: Results) -> set[str]:
     return {name for name, *_ in budgets} - {name for name, *bounds in budgets if bounds != [None, None]}
 
 
-def _ratings_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
+def _ratings_shown(results: Results, _: pl.DataFrame) -> dict[str, object]:
     """`rows`: at setting `base`, each system's errors by attacker with their gains; `attackers` in their order."""
     base = results.attacks.filter(setting=BASE)
     by_system: dict[str, Row] = {}
@@ -263,7 +263,7 @@ def _links(results: Results, network: str) -> Iterator[Row]:
                 yield from (about | {"control": name} | paired(values, scores) for name, scores in best.items())
 
 
-def _vectors_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
+def _vectors_shown(results: Results, _: pl.DataFrame) -> dict[str, object]:
     """`links`: AUC and true positive rate at 1 % false ones by network, system and scorer."""
     links = [
         {"network": network.name, "label": system.label, "is_control": system.label in CONTROLS}
@@ -299,7 +299,7 @@ def _accounts(results: Results) -> Iterator[Row]:
         yield about | {"is_control": row["way"] in SUPERVISED}
 
 
-def _accounts_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
+def _accounts_shown(results: Results, _: pl.DataFrame) -> dict[str, object]:
     """`ways`: each alignment's precision, seeds at chance, and who is named with confidence; `released`: vectors."""
     released = [
         _confident(results, system.experiment, "anchors")
@@ -350,7 +350,7 @@ ACCOUNTS = Kind("accounts", _accounts, _accounts_shown)
 # bin or more. A user's exposure is the mean popularity of the items in the list: the share of users who have an item.
 
 
-def _users_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
+def _users_shown(results: Results, _: pl.DataFrame) -> dict[str, object]:
     """`rows`: per system and metric, upper edges of the bins of the users at a tenth and at half."""
     systems = {system.experiment: system.label for system in results.suite.compared}
     rows: dict[str, Row] = {}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
@@ -21,17 +21,20 @@ from tasks.results import claims as claimed
 from tasks.results import tables
 from tasks.results.facts import BASE, Suite, System, Together
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Columns, Row
+
 COMPOSED = "composed.json"
 PROVENANCE = "provenance.json"
 NUMBER = ["paper", "artefact", "dataset", "method", "setting", "metric"]
 """What distinguishes printed numbers."""
-PUBLISHED: dict[str, Any] = dict.fromkeys(NUMBER, pl.String) | dict.fromkeys(("value", "std"), pl.Float64)
-COMPARISON: dict[str, Any] = dict.fromkeys(NUMBER, pl.String) | {
+PUBLISHED: Columns = dict.fromkeys(NUMBER, pl.String) | dict.fromkeys(("value", "std"), pl.Float64)
+COMPARISON: Columns = dict.fromkeys(NUMBER, pl.String) | {
     **dict.fromkeys(("published", "ours_mean", "ours_std"), pl.Float64),
     **{"seeds": pl.Int64, "protocol": pl.String, "data": pl.String},
 }
-CLAIMS: dict[str, Any] = {"number": pl.Int32} | dict.fromkeys(("artefact", "claim", "note"), pl.String)
-EVIDENCE: dict[str, Any] = (
+CLAIMS: Columns = {"number": pl.Int32} | dict.fromkeys(("artefact", "claim", "note"), pl.String)
+EVIDENCE: Columns = (
     {"number": pl.Int32, "reading": pl.String, "case": pl.Int32, "most_of": pl.Int32}
     | dict.fromkeys(("only", "absent", "measure", "methods"), pl.String)
     | dict.fromkeys(("left", "left_setting", "right", "right_setting"), pl.String)
@@ -90,7 +93,7 @@ def _table(name: str) -> cached_property[pl.DataFrame]:
     return cached_property(lambda results: tables.read_table(results._folder, name))
 
 
-def _derived(name: str, columns: Mapping[str, Any]) -> cached_property[pl.DataFrame]:
+def _derived(name: str, columns: Columns) -> cached_property[pl.DataFrame]:
     """A table that the report stage writes; no rows where the report was never drawn."""
 
     def read(results: Results) -> pl.DataFrame:
@@ -282,7 +285,7 @@ class Results:
         return index
 
 
-def verdict_of(audit: Mapping[str, Any], accounted: Iterable[float | None] = ()) -> Verdict:
+def verdict_of(audit: Row, accounted: Iterable[float | None] = ()) -> Verdict:
     """The verdict on an audit, a row of audits.csv.
 
     accounted: ε of the lines that it is of; infinity or None: no finite one. A claim of more than was audited stays
@@ -302,7 +305,7 @@ def read_published(path: Path) -> pl.DataFrame:
 
 def write_runs(runs: Iterable[Run], path: Path) -> None:
     """Write provenance.json: a run per line; runs on the same machine with the same packages name its number."""
-    machines: list[dict[str, Any]] = []
+    machines: list[dict[str, object]] = []
     records = []
     for run in runs:
         record = asdict(run)

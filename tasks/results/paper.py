@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 from jinja2 import TemplateError
@@ -30,6 +30,9 @@ from pydantic.dataclasses import dataclass
 from tasks.core.errors import ConfigurationError
 from tasks.results.claims import STRICT, Reason, Row, Setting, Values, row
 from tasks.results.rows import Names, define, expand
+
+if TYPE_CHECKING:
+    from tasks.core import rows
 
 FULL = "full"
 
@@ -288,7 +291,7 @@ def artefact_name(key: str) -> str:
 
 
 @cache
-def load(path: Path, networks: tuple[Any, ...] = ()) -> Paper:
+def load(path: Path, networks: tuple[object, ...] = ()) -> Paper:
     """The paper of a folder.
 
     Args:
@@ -305,7 +308,7 @@ def load(path: Path, networks: tuple[Any, ...] = ()) -> Paper:
         return Paper(key=path.parent.name, claims=claims, **expand(record, names))
 
 
-def _shared(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _shared(claims: list[rows.Row]) -> list[rows.Row]:
     """Rows of claims whose interpretations each have what the claim has itself unless they say otherwise."""
     result = []
     for claim in claims:

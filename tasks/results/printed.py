@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,6 +14,9 @@ from tasks.results.facts import BASE, BASELINES, System
 from tasks.results.load import COMPARISON, Results
 from tasks.results.paper import Column, Paper, Table, Version
 from tasks.results.settings import find_setting
+
+if TYPE_CHECKING:
+    from tasks.core import rows
 
 NEAR = 0.1
 """Relative difference up to which a number counts as reproduced."""
@@ -104,7 +107,7 @@ class Against:
         """Whether anything printed is compared: synthetic data never are."""
 
     @cached_property
-    def counts(self) -> list[dict[str, Any]]:
+    def counts(self) -> list[rows.Row]:
         """What each step of the protocol left of the data."""
         return self.results.counts.filter(counted=self.counted).to_dicts()
 
@@ -203,7 +206,7 @@ Row = tuple[tuple[Any, ...], dict[str, Any]]
 """What a row is sorted by, and its columns."""
 
 
-def parts(against: Against) -> list[dict[str, Any]]:
+def parts(against: Against) -> list[rows.Row]:
     """Each part of each table that these data have: `table`, `part`, and `rows`, a method with a cell per column."""
     result = []
     for table in filter(against.has_table, against.paper.tables):
@@ -253,7 +256,7 @@ def _counted(against: Against, counts: Counts) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def _about(against: Against, artefact: str, data: str, method: str, setting: str, metric: str) -> dict[str, Any]:
+def _about(against: Against, artefact: str, data: str, method: str, setting: str, metric: str) -> dict[str, object]:
     """The columns that say what a row is about; a part of synthetic data is named as a replica of the published one."""
     suite = against.results.suite
     all_data = suite.counted if against.counted else suite.dataset

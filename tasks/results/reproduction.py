@@ -7,12 +7,12 @@ and that is decided (`significance.decide`); a reading that reverses as many pai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import combinations
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -23,6 +23,9 @@ from tasks.results.paper import Column, Figure, Panel
 from tasks.results.printed import COUNTED, Against, Cell, Method, is_near, parts, ratio
 from tasks.results.settings import along, find_setting
 from tasks.results.significance import decide, paired
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 UNDECIDED: Kind = "not-decided"
 PART: Kind = "part"
@@ -52,7 +55,7 @@ class Pair:
         return UNDECIDED if self.reason is None else self.reason.kind
 
 
-def blocks(against: Against) -> list[dict[str, Any]]:
+def blocks(against: Against) -> list[Row]:
     """`printed.parts` that the suite has a cell of, with rows of what needs no method, averaged over systems, above."""
     result = []
     for block in parts(against):
@@ -73,13 +76,13 @@ def _controls(results: Results, columns: Sequence[Column]) -> Iterator[tuple[Met
         )
 
 
-def statistics(results: Results) -> list[dict[str, Any]]:
+def statistics(results: Results) -> list[Row]:
     """Rows of comparison.csv that are counted or set, with `near`."""
     rows = results.comparison.filter(pl.col("protocol") == COUNTED)
     return rows.with_columns(near=is_near(pl.col("ours_mean"), pl.col("published"))).to_dicts()
 
 
-def pairs(against: Against, tables: Iterable[Mapping[str, Any]], reasons: Sequence[Reason]) -> list[Pair]:
+def pairs(against: Against, tables: Iterable[Row], reasons: Sequence[Reason]) -> list[Pair]:
     """Every pair of methods that is ordered in print and was run, with the reasons of reversed ones.
 
     tables: of `blocks`.
@@ -176,7 +179,7 @@ def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, int]:
     return (0.0, 0) if read == sources else _compare(against, column, *read)
 
 
-def figures(against: Against) -> list[dict[str, Any]]:
+def figures(against: Against) -> list[dict[str, object]]:
     """Figures of the paper, drawn of our runs: a metric of each method along one key, the other keys held.
 
     `figure`, and `panels` with their `points`: `name`, `x`, `y`, `low` and `high` (the least and largest run).
@@ -192,7 +195,7 @@ def figures(against: Against) -> list[dict[str, Any]]:
     return result
 
 
-def _points(against: Against, figure: Figure, panel: Panel) -> Iterator[dict[str, Any]]:
+def _points(against: Against, figure: Figure, panel: Panel) -> Iterator[dict[str, object]]:
     """The points of all methods with two of them at least, on the splits that all settings have."""
     results, bases = against.results, {panel.key: panel.base} | against.paper.bases
     for method in figure.methods:

@@ -25,7 +25,7 @@ _compiled = cache(partial(_ENVIRONMENT.compile_expression, undefined_to_none=Fal
 _REPEATS = {"each", "when", "items"}
 
 
-def evaluate(expression: Any, names: Names) -> Any:
+def evaluate(expression: object, names: Names) -> Any:
     """The value of an expression in names; of anything else than a text, what `expand` makes of it.
 
     Raises:
@@ -34,7 +34,7 @@ def evaluate(expression: Any, names: Names) -> Any:
     return _compiled(expression)(**names) if isinstance(expression, str) else expand(expression, names)
 
 
-def expand(node: Any, names: Names) -> Any:
+def expand(node: object, names: Names) -> Any:
     """A tree of mappings, lists and texts with all rows written out and all texts filled in.
 
     Raises:
@@ -50,7 +50,7 @@ def expand(node: Any, names: Names) -> Any:
     return node
 
 
-def define(definitions: Names, known_names: Names) -> dict[str, Any]:
+def define(definitions: Names, known_names: Names) -> dict[str, object]:
     """The names that are known, and those that `given` defines by expressions or rows, one after another.
 
     A name that is known and not empty stays. Rows become objects, so that texts may say `{row.key}`.
@@ -61,13 +61,13 @@ def define(definitions: Names, known_names: Names) -> dict[str, Any]:
     return names
 
 
-def _as_objects(value: Any) -> Any:
+def _as_objects(value: object) -> object:
     if not isinstance(value, list):
         return value
     return [SimpleNamespace(**row) if isinstance(row, dict) else row for row in value]
 
 
-def _written_out(row: Any, names: Names) -> Iterator[Any]:
+def _written_out(row: object, names: Names) -> Iterator[object]:
     if not isinstance(row, dict) or not _REPEATS & row.keys():
         yield expand(row, names)
         return
@@ -77,7 +77,7 @@ def _written_out(row: Any, names: Names) -> Iterator[Any]:
             yield from expand(row.get("items", [fields]), bound)
 
 
-def _bound(each: list[tuple[str, Any]], names: Names) -> Iterator[Names]:
+def _bound(each: list[tuple[str, object]], names: Names) -> Iterator[Names]:
     if not each:
         yield names
         return

@@ -11,12 +11,15 @@ import polars as pl
 from tasks.results.facts import BASE, BUDGET_KEYS, System
 from tasks.results.load import Results
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Columns
+
 if TYPE_CHECKING:  # what is collected reads settings, and no standings
     from tasks.results.standings import Measure
 
 PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsilon": "text"}
 """Budgets of perturbed data -> what they protect, as the ledger names it, and their level."""
-SWEEPS: dict[str, Any] = {
+SWEEPS: Columns = {
     **dict.fromkeys(("experiment", "label", "setting", "key", "level"), pl.String),
     **{"value": pl.Float64, "others": pl.String, "other_keys": pl.List(pl.String)},
     **{"utility": pl.Float64, "utility_std": pl.Float64, "n": pl.Int64},
@@ -30,7 +33,7 @@ def find_setting(results: Results, system: System, wanted: Values, bases: Values
     bases: values at `base` of keys that the data of a run say, not its model's configuration.
     """
 
-    def effective(values: Values) -> dict[str, Any]:
+    def effective(values: Values) -> dict[str, object]:
         return {key: comparable(value) for key, value in values.items() if comparable(value) != base.get(key)}
 
     base = dict(bases or {}) | at_base(results, system)
@@ -60,7 +63,7 @@ def along(
     return dict(sorted(settings.items()))
 
 
-def at_base(results: Results, system: System) -> dict[str, Any]:
+def at_base(results: Results, system: System) -> dict[str, object]:
     """Key -> comparable value at setting `base`, as far as they are known: those of perturbed data by the ledger."""
     values = {key: comparable(value) for key, value in system.config.items() if value is not None}
     entries = [line.entry for line in reversed(results.lines_of(system.experiment))]
@@ -68,7 +71,7 @@ def at_base(results: Results, system: System) -> dict[str, Any]:
     return values | {key: claims[kind] for key, kind in PERTURBED.items() if kind in claims}
 
 
-def comparable(value: Any) -> Any:
+def comparable(value: object) -> object:
     """A value of a configuration, the same for 1, 1.0 and "1"."""
     number = as_number(value)
     return str(value) if number is None or isinstance(value, bool) else number
@@ -92,7 +95,7 @@ def sweeps(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame
 
     entries: `tasks.results.standings.ENTRIES`, for the level and the value at `base`.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for system in results.suite.compared:
         points, budget_rows = list[dict[str, Any]](), entries.filter(experiment=system.experiment, setting=BASE)
         levels = dict(budget_rows.select("level", "claimed").iter_rows())
@@ -124,7 +127,7 @@ def _level(system: System, key: str, levels: dict[str, float | None]) -> str:
     return next((level for level in claimed if levels[level] == system.config.get(key)), next(iter(claimed), ""))
 
 
-def _measured(fixed: Values, runs: Mapping[int, float]) -> dict[str, Any]:
+def _measured(fixed: Values, runs: Mapping[int, float]) -> dict[str, object]:
     """What further keys of a setting are held at, and its utility over runs."""
     values = pl.Series(list(runs.values()), dtype=pl.Float64)
     about = {"others": ", ".join(f"{name} = {fixed[name]}" for name in fixed), "other_keys": list(fixed)}

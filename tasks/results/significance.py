@@ -10,17 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from tasks.evaluation.run_numbers import split_of
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Columns, Row
+
 STORED, WANTED = 0.975, 0.995
 """Quantiles of the intervals that are stored, and of those that decide."""
 Undecided = Literal["", "one-run", "equal-runs", "zero-inside"]
-GAINS: dict[str, Any] = {
+GAINS: Columns = {
     "target": pl.String,  # what is inferred
     "experiment": pl.String,  # what is attacked; of controls, what stands for that
     "setting": pl.String,
@@ -41,7 +44,7 @@ ATTACK = ("target", "experiment", "setting", "attacker", "seen", "k", "epsilon")
 """Columns that tell attacks apart."""
 
 
-def table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+def table(rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
     """Rows under `GAINS`; what a row does not have is null, but for setting base, nothing seen, k 0 and no control."""
     blank = dict.fromkeys(GAINS) | {"setting": "base", "seen": "", "k": 0, "is_control": False}
     return pl.DataFrame([{name: row.get(name, blank[name]) for name in GAINS} for row in rows], schema=GAINS)
@@ -99,7 +102,7 @@ def _firsts(rows: pl.DataFrame, key: tuple[str, ...], order: Callable[[pl.DataFr
     return order(rows.with_row_index("place")).unique(key, keep="first").sort("place").drop("place")
 
 
-def findings(judged: pl.DataFrame) -> list[dict[str, Any]]:
+def findings(judged: pl.DataFrame) -> list[dict[str, object]]:
     """What all attacks on each target found, target by target; empty without any.
 
     `attacks` that were tried on `systems`, of which so many are `significant`: one in two hundred is expected to be
@@ -124,9 +127,9 @@ def _strongest_first(judged: pl.DataFrame) -> pl.DataFrame:
     return judged.sort(in_halves, "gain", descending=True, nulls_last=True, maintain_order=True)
 
 
-def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, Any]]:
+def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, object]]:
     """The strongest attack on each target of each system, with its gain over each control C as `over_C`, `low_C`."""
-    over: dict[tuple[Any, ...], dict[str, Any]] = {}
+    over: dict[tuple[object, ...], dict[str, object]] = {}
     for row in gains.iter_rows(named=True):
         gains_over = over.setdefault(tuple(row[name] for name in ATTACK), {})
         gains_over |= {f"over_{row['control']}": row["gain"], f"low_{row['control']}": row["low"]}
@@ -134,12 +137,12 @@ def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, Any]]
     return [row | over[tuple(row[name] for name in ATTACK)] for row in best.iter_rows(named=True)]
 
 
-def paired(left: Mapping[int, float], right: Mapping[int, float], overlap: float | None = None) -> dict[str, Any]:
+def paired(left: Mapping[int, float], right: Mapping[int, float], overlap: float | None = None) -> Row:
     """`estimate` of the difference of two metrics at their common runs."""
     return estimate({run: left[run] - right[run] for run in sorted(left.keys() & right.keys())}, overlap)
 
 
-def estimate(gaps: Mapping[int, float], overlap: float | None = None) -> dict[str, Any]:
+def estimate(gaps: Mapping[int, float], overlap: float | None = None) -> Row:
     """`gain`, its 95 % interval by the t-test (`low`, `high`), and independent `runs` behind it.
 
     Splits of the data are independent runs, each the mean over its seeds; on one split its seeds are. Empty without a
@@ -157,7 +160,7 @@ def estimate(gaps: Mapping[int, float], overlap: float | None = None) -> dict[st
     if not len(values):
         return {}
     mean, varies = float(values.mean()), float(np.ptp(values)) > 1e-12 * float(np.abs(values).max())
-    result: dict[str, Any] = {"gain": mean, "low": None, "high": None, "runs": len(values)}
+    result: Row = {"gain": mean, "low": None, "high": None, "runs": len(values)}
     if len(values) < 2:
         return result
     variance = float(values.var(ddof=1)) if varies else 0.0

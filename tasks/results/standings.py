@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import polars as pl
 
@@ -17,12 +17,15 @@ from tasks.results.load import Results
 from tasks.results.paper import Paper
 from tasks.results.significance import estimate, paired
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Columns, Row
+
 SMALL_EPSILON = 1.0
 """The user-level ε up to which the best private system is named."""
 ANSWERED = (0.5, 1.0, 2.0, 4.0, 8.0)
 """User-level ε at which a board says who is best."""
 TEXT = ("suite", "publication", "dataset", "kind", "experiment", "system", "role", "setting", "compared")
-ENTRIES: dict[str, Any] = {
+ENTRIES: Columns = {
     **dict.fromkeys(TEXT, pl.String),
     **dict.fromkeys(("utility", "on_swept_splits", "utility_std", "difference", "low", "high"), pl.Float64),
     "n": pl.Int64,
@@ -39,7 +42,7 @@ ENTRIES: dict[str, Any] = {
 mean on the splits that sweep points were run on, the first alone if not all.
 `difference`: from noisy popularity at setting `base`, mean over the runs that both have; `low`, `high` and `compared`:
 its interval and what follows, null without stored pairs. `unbounded`: all levels at which this setting has no finite ε:
-what is finite at one level alone is no guarantee. `runs`, `values`: on the splits that sweep points were run on."""
+what is finite at one level alone is no guarantee. `runs`, `values`: of which `utility` is the mean."""
 Outcome = Literal["refuted", "unbounded", "larger", "holds", "unclaimed"]
 """An audit refutes a claim; no finite ε follows from what claims one; a larger one than claimed follows; at most what
 is claimed follows; nothing is claimed."""
@@ -120,7 +123,7 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
     noisy = next((each.experiment for each in suite.compared if each.label == by.noisy), "")
     stored = results.pairs.filter(pl.col("k").fill_null(0) == by.k, b=noisy, metric=by.metric, facet="all")
     compared = {row["a"]: row for row in verdicts(stored, overlap=by.overlap or 0.0).to_dicts()} if noisy else {}
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for system in sorted(suite.compared, key=lambda each: by.best_first(means.get(each.experiment))):
         name, role = system.experiment, "private" if system.experiment in private else "other"
         role = "ceiling" if system is ceiling else "baseline" if system.model in BASELINES else role
@@ -135,9 +138,8 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
             runs = values[name] if setting == BASE else results.on_swept(results.values(name, by.metric, by.k, setting))
             series = pl.Series(list(runs.values()), dtype=pl.Float64)
             reached = {"setting": setting, "utility": series.mean(), "utility_std": series.std(), "n": len(series)}
-            swept = results.on_swept(runs)
-            reached |= {"runs": [*swept], "values": [*swept.values()]}
-            reached["on_swept_splits"] = pl.Series(list(swept.values()), dtype=pl.Float64).mean()
+            swept = pl.Series(list(results.on_swept(runs).values()), dtype=pl.Float64)
+            reached |= {"runs": [*runs], "values": [*runs.values()], "on_swept_splits": swept.mean()}
             if setting == BASE:
                 verdict = compared.get(name, {})
                 reached |= {"utility": means.get(name), "compared": verdict.get("verdict")}
@@ -181,16 +183,16 @@ class Board:
         return at.sort("utility", descending=not self.measure.lower, maintain_order=True)
 
     @property
-    def ceiling(self) -> dict[str, Any] | None:
+    def ceiling(self) -> Row | None:
         """The best of the suites' ceilings; None without one."""
         return _first(self.base.filter(pl.col("role") == "ceiling"))
 
     @property
-    def noisy(self) -> dict[str, Any] | None:
+    def noisy(self) -> Row | None:
         """Noisy popularity; None without one."""
         return _first(self.base.filter("noisy"))
 
-    def lines(self, utility: str = "on_swept_splits") -> list[dict[str, Any]]:
+    def lines(self, utility: str = "on_swept_splits") -> list[Row]:
         """`name` and `utility`, of that column, of the ceiling and of noisy popularity, as charts have them."""
         return [{"name": row["system"], "utility": row[utility]} for row in (self.ceiling, self.noisy) if row]
 
@@ -209,7 +211,7 @@ class Board:
         private = self.base.filter("private")["experiment"].unique().implode()
         return self.base.filter(~pl.col("experiment").is_in(private)).unique("experiment", maintain_order=True)
 
-    def best(self, level: Level, *, baselines: bool = False) -> dict[str, Any] | None:
+    def best(self, level: Level, *, baselines: bool = False) -> Row | None:
         """The best system that spends a finite ε at all levels, at most `SMALL_EPSILON` of users; None without one.
 
         Of those that are equal to the digits shown it is the one with the smallest ε.
@@ -222,7 +224,7 @@ class Board:
         shown = pl.col("utility").round(self.measure.digits)
         return _first(candidates.sort(shown if self.measure.lower else -shown, "accounted", maintain_order=True))
 
-    def answers(self) -> list[dict[str, Any]]:
+    def answers(self) -> list[Row]:
         """Rows of `ENTRIES`: at each user-level ε of `ANSWERED` the best of all settings with at most this ε.
 
         Noisy popularity where nothing beats it; without what a smaller ε has already. `limit`: this ε; `share`: of the
@@ -233,7 +235,7 @@ class Board:
         """
         bounded = self.rows.filter(pl.col("unbounded").list.len() == 0, level="user")
         ranked = bounded.sort("utility", "noisy", descending=[not self.measure.lower, True], maintain_order=True)
-        made: list[dict[str, Any]] = []
+        made: list[Row] = []
         for limit in ANSWERED:
             within = ranked.filter(pl.col("accounted") <= limit * (1 + 1e-9))
             if (best := _first(within)) is not None:
@@ -250,7 +252,7 @@ class Board:
                     made.append(answer)
         return made
 
-    def _rivals(self, best: dict[str, Any], within: pl.DataFrame) -> dict[str, Any]:
+    def _rivals(self, best: Row, within: pl.DataFrame) -> Row:
         """`half`, `as_good` and `noisy_as_good` of `answers`; within: all that it was chosen from, best first."""
         own, as_good, noisy = _runs(best), list[str](), bool(best["noisy"])
         interval = estimate(own, self.measure.overlap)
@@ -275,15 +277,15 @@ class Board:
         return at.sort("noisy", "system", "accounted")
 
 
-def _runs(row: dict[str, Any]) -> dict[int, float]:
+def _runs(row: Row) -> dict[int, float]:
     return dict(zip(row["runs"] or (), row["values"] or (), strict=True))
 
 
-def _of_suite(rows: pl.DataFrame, suite: str) -> dict[str, Any] | None:
+def _of_suite(rows: pl.DataFrame, suite: str) -> Row | None:
     return _first(rows.filter(suite=suite)) or _first(rows)
 
 
-def _first(rows: pl.DataFrame) -> dict[str, Any] | None:
+def _first(rows: pl.DataFrame) -> Row | None:
     return rows.row(0, named=True) if len(rows) else None
 
 
@@ -309,7 +311,7 @@ def boards(suites: Iterable[tuple[Measure, pl.DataFrame]]) -> list[Board]:
     )
 
 
-def outcome(rows: Sequence[dict[str, Any]]) -> Outcome:
+def outcome(rows: Sequence[Row]) -> Outcome:
     """What becomes of the claims of a system, the worst of its rows of `BUDGETS`."""
     claimed = [row for row in rows if row["claimed"] is not None]
     if not claimed:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -24,6 +24,9 @@ from tasks.results.load import CLAIMS, EVIDENCE, NUMBER, Results
 from tasks.results.printed import COUNTED, REPLICA, is_near
 from tasks.results.standings import SMALL_EPSILON, Board, Measure
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Columns, Row
+
 TABLE = NUMBER[:3]
 CLOSE: pl.Expr = is_near(pl.col("ours_mean"), pl.col("published"))
 NONE = "none"
@@ -32,14 +35,14 @@ State = Mapping[tuple[str, str], Any]
 """The headline of a suite: (`value` or `claim`, name) -> number to three decimals, or verdict."""
 Change = tuple[str, str, str, Any, Any]
 """Suite, what (`suite`, `value`, `claim`), its name, before and now; None where there was, or is, none."""
-UTILITY: dict[str, Any] = dict.fromkeys(("system", "setting", "level"), pl.String) | {
+UTILITY: Columns = dict.fromkeys(("system", "setting", "level"), pl.String) | {
     **dict.fromkeys(("epsilon", "utility", "low", "high"), pl.Float64),
     "n": pl.Int64,
 }
 ATTACKS = {"system": pl.String, "attribute": pl.String, "k": pl.Int64, "f1": pl.Float64}
 
 
-def summary(results: Results, board: Board | None) -> dict[str, Any]:
+def summary(results: Results, board: Board | None) -> Row:
     """`summary.json`: the same keys in every suite; None where a suite has no such number.
 
     board: of the suite alone; None where no utility was measured.
@@ -62,7 +65,7 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
     }
 
 
-def _answer(row: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(row: Row) -> Row:
     numbers = ("utility", "half", "share", "gain", "audited")
     facts = {name: row[name] for name in ("system", "as_good", "noisy_as_good")}
     return facts | {name: row[name] and round(row[name], 6) for name in numbers}
@@ -86,7 +89,7 @@ def state(summary: str, claims: str, evidence: str) -> State:
     }
 
 
-def _flat(values: Mapping[str, Any], *above: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _flat(values: Mapping[str, object], *above: str) -> Iterator[tuple[tuple[str, ...], object]]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, *above, name)

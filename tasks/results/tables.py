@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 from pydantic import ValidationError
@@ -39,6 +39,9 @@ from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.units import steps
 from tasks.results import files
 from tasks.results.facts import Kind, Suite
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Columns, Row
 
 AGAIN = "run its collect stage again"
 JSON = pl.String
@@ -77,7 +80,7 @@ OVER_USERS = {"experiment": pl.String, "metric": pl.String, "k": pl.Int32, "low"
 OVER_USERS |= {"users": pl.Int64}
 HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epoch": pl.Int32}
 HISTORY |= _TEXT(("loss", "valid", "friendships"), pl.Float32)  # the last: of CroGCN's loss the part that is of these
-CSV: dict[str, Mapping[str, Any]] = dict(
+CSV: dict[str, Columns] = dict(
     zip(files.CSV, (LEDGER, EVENTS, AUDITS, ONE_RUN, COUNTS, CHECKS, OVER_USERS), strict=True)
 )
 
@@ -144,7 +147,7 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
         return pl.read_parquet(path, glob=False).drop("data")  # PyArrow's reader imports pandas
 
 
-def read_csv(path: Path, columns: Mapping[str, Any], stage: str | None = "collect") -> pl.DataFrame:
+def read_csv(path: Path, columns: Columns, stage: str | None = "collect") -> pl.DataFrame:
     """These columns of a table.
 
     Raises:
@@ -204,7 +207,7 @@ def entries(ledger: pl.DataFrame, events: pl.DataFrame) -> dict[int, LedgerEntry
     return result
 
 
-def audits(records: Iterable[Mapping[str, Any]], ledger: pl.DataFrame) -> pl.DataFrame:
+def audits(records: Iterable[Row], ledger: pl.DataFrame) -> pl.DataFrame:
     """The table `audits` of records of audit.json: an audit is of the lines that it names.
 
     These are lines of the experiments and settings that it covers, of the same network, kind of data, mechanism and
@@ -241,13 +244,13 @@ def means(metrics: pl.DataFrame) -> pl.DataFrame:
     return wide.select(*keys, "n", *columns).sort(*keys, "n")
 
 
-def lines(content: Mapping[str, Any]) -> str:
+def lines(content: Mapping[str, object]) -> str:
     """JSON with a line per key, and per item of a list, so that a difference shows where it is."""
 
-    def text(value: Any) -> str:
+    def text(value: object) -> str:
         return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(", ", ":"))
 
-    def block(value: Any) -> str:
+    def block(value: object) -> str:
         if not isinstance(value, list | tuple) or not value:
             return text(value)
         return "[\n" + ",\n".join(text(item) for item in value) + "\n]"

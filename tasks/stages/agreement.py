@@ -12,7 +12,7 @@ import io
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 from polars.testing import assert_frame_equal
@@ -23,6 +23,9 @@ from tasks.core.errors import ConfigurationError, DataError
 from tasks.pipeline.provenance import processor
 from tasks.results import tables
 from tasks.results.load import PROVENANCE, read_runs
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 STANDARD_ERRORS = 3
 """How many standard errors of the difference of two means over seeds count as explained by the seeds."""
@@ -78,7 +81,7 @@ def compare(committed: pl.DataFrame, regenerated: pl.DataFrame, bands: Mapping[s
     return len(lines), [line for line in lines if line]
 
 
-def _difference(row: Mapping[str, Any], band: float) -> str:
+def _difference(row: Row, band: float) -> str:
     """How a number left its band; empty if it did not."""
     name = f"{row['experiment']} {row['setting']} {row['metric']}" + (f"@{row['k']}" if row["k"] else "")
     old, new = row["value"], row["value_new"]

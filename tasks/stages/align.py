@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -103,7 +103,7 @@ class Alignments(SeedJob[Alignment]):
         copy(unit.done / "anchors.parquet", folder / unit.setting / f"seed-{unit.seed}" / "anchors.parquet")
 
     @override
-    def write(self, units: list[SeedUnit], path: Path) -> dict[str, Any]:
+    def write(self, units: list[SeedUnit], path: Path) -> dict[str, object]:
         self.write_metrics(units, path)
         write_json(path / "history.json", self.history(units))
         anchors = units[0].inputs.anchors(self.options)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,9 @@ from tasks.pipeline.common import CHECKPOINTS, PROCESSED, digest, text_digest
 from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.targets import FOLDER, read_labels, read_targets
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
+
 TRUE, RANDOM, BLURRED, ALONE = "attribute", "attribute-random", "attribute-blurred", "ratings-alone"
 """Kinds of attack: on true labels, shuffled ones, blurred profiles (all three begin metrics' names), ratings alone."""
 LABELS = {TRUE: "", RANDOM: "-random-attributes", BLURRED: "-blurred-profiles"}
@@ -41,7 +44,7 @@ Results = dict[tuple[str, str, int], Right]
 
 @dataclass(frozen=True)
 class Release:
-    """What the attackers of one seed see.
+    """What the attackers of one run see; `seed` is its number.
 
     profiles: (2, n) users and items of interactions.
     labels: attribute -> class of every user.
@@ -62,7 +65,7 @@ class Release:
         """The name of its unit."""
         return f"{self.setting if self.kind != ALONE else ALONE}-seed-{self.seed}{LABELS.get(self.kind, '')}"
 
-    def decides(self) -> list[Any]:
+    def decides(self) -> list[object]:
         """All that results depend on besides the data, as JSON values."""
         lists, profiles = self.lists[:, : max(self.ks)].tolist(), text_digest(self.profiles.tobytes().hex())
         return [profiles, list(self.ks), list(self.attackers), self.seed, self.kind == RANDOM, lists]
@@ -75,17 +78,18 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
 
     def read(self) -> None:
         """Read ratings, labels and targets."""
-        suite, folder = self.experiment.suite, PROCESSED / self.data
-        if self.data != self.params.suites[suite].data:
-            raise ConfigurationError(f"suites.{suite}.data: has no targets among the users of {self.data}")
+        name, suite = self.experiment.suite, self.params.suites[self.experiment.suite]
+        if self.data != suite.data:
+            raise ConfigurationError(f"suites.{name}.data: has no targets among the users of {self.data}")
         self.schema, self.labels = read_labels(self.data)
-        rated = contracts.read(folder / "interactions.parquet", contracts.INTERACTIONS)
-        self.rated = rated.filter(pl.col("split") != "test").select("user", "item").sort("user", "item").to_numpy().T
-        self.is_target = read_targets(suite)
-        self.truth = digest(folder, FOLDER / f"{suite}.parquet")
+        self.runs = {setting: suite.runs(self.experiment, setting) for setting in self.experiment.settings()}
+        self.data_of = {run: data for runs_of in self.runs.values() for run, data in runs_of.items()}
+        self.rated = {data: _rated(data) for data in {*self.data_of.values()}}
+        self.is_target = read_targets(name)
+        self.truth = digest(PROCESSED / self.data, FOLDER / f"{name}.parquet")
 
     @override
-    def folder(self, label: str, *decides: Any) -> Path:
+    def folder(self, label: str, *decides: object) -> Path:
         data = self.options.split_seed, self.options.lengths, self.truth, self.code
         return runs.folder_of(CHECKPOINTS / self.stage, "release", *decides, *data)
 
@@ -96,24 +100,24 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
             yield self.unit(release.label, release, *release.decides(), steps=len(release.ks) * len(release.attackers))
 
     def releases(self) -> Iterator[Release]:
-        """The ratings alone, with each seed's attackers; every release with its controls."""
-        options, settings = self.options, self.experiment.settings()
+        """The ratings alone, with each run's attackers; every release with its controls."""
+        options = self.options
         attackers, control_k = tuple(options.attackers), tuple(options.control_k)
         nothing = np.empty((self.schema.n_users, 0), np.int32)
-        for seed in dict.fromkeys(seed for setting in settings for seed in self.experiment.seeds_at(setting)):
-            yield Release(ALONE, "", seed, self.rated, self.labels, nothing, (0,), attackers)
-        for setting in settings:
+        for seed, data in self.data_of.items():
+            yield Release(ALONE, "", seed, self.rated[data], self.labels, nothing, (0,), attackers)
+        for setting, runs_of in self.runs.items():
             chosen = options.attackers_at(setting)
-            for seed in self.experiment.seeds_at(setting):
+            for seed, data in runs_of.items():
                 release = Release(
-                    TRUE, setting, seed, self.rated, self.labels, self.lists(setting, seed),
+                    TRUE, setting, seed, self.rated[data], self.labels, self.lists(setting, seed),
                     tuple(chosen.k), tuple(chosen.attackers),
                 )  # fmt: skip
                 yield release
                 if setting == BASE:
                     shuffled = attribute.shuffle_labels(self.labels, seed)
                     yield replace(release, kind=RANDOM, labels=shuffled, ks=control_k)
-                    if (blurred := self.profiles(setting, seed)) is not None:
+                    if (blurred := self.profiles(release)) is not None:
                         yield replace(release, kind=BLURRED, profiles=blurred, ks=(0, *control_k))
 
     def lists(self, setting: str, seed: int) -> NDArray[np.int32]:
@@ -136,13 +140,13 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
             )
         return table["item"].to_numpy().reshape(-1, length)
 
-    def profiles(self, setting: str, seed: int) -> NDArray[np.int32] | None:
+    def profiles(self, release: Release) -> NDArray[np.int32] | None:
         """(2, n) the rated items and what the system was given in addition; None where it was given these alone."""
-        path = self.released / setting / "profiles" / f"seed-{seed}.parquet"
+        path = self.released / release.setting / "profiles" / f"seed-{release.seed}.parquet"
         if not path.exists():
             return None
         blurred = contracts.read(path, contracts.PROFILES).to_numpy()
-        return np.unique(np.concatenate([blurred, self.rated.T]), axis=0).T
+        return np.unique(np.concatenate([blurred, release.profiles.T]), axis=0).T
 
     @override
     def attack(self, target: Release, _: Path, step: Callable[[int], None]) -> list[tuple[str, str, int, list[bool]]]:
@@ -158,7 +162,7 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         return rows
 
     @override
-    def write(self, units: list[Unit[Release]], path: Path) -> dict[str, Any]:
+    def write(self, units: list[Unit[Release]], path: Path) -> Row:
         results: Results = {
             (unit.target.kind, unit.target.setting, unit.target.seed): {
                 (name, attacker, k): np.array(right, bool) for name, attacker, k, right in unit.result()
@@ -167,9 +171,9 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         }
         majority = {name: attribute.majority_right(labels, self.is_target) for name, labels in self.labels.items()}
         rows = [row for key, right in results.items() if key[0] != ALONE for row in metrics(*key, right, majority)]
-        for setting in self.experiment.settings():
+        for setting, runs_of in self.runs.items():
             attackers = self.options.attackers_at(setting).attackers
-            for seed in self.experiment.seeds_at(setting):
+            for seed in runs_of:
                 shared = {key: right for key, right in results[ALONE, "", seed].items() if key[1] in attackers}
                 rows += metrics(TRUE, setting, seed, shared, majority)
                 rows += [
@@ -184,12 +188,12 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         contracts.write(table, path / "gains.parquet", GAINS)
         return {"targets": int(self.is_target.sum())}
 
-    def detection(self, release: Release) -> Iterator[dict[str, Any]]:
+    def detection(self, release: Release) -> Iterator[dict[str, object]]:
         """How well one can tell a blurred profile from a true one, as metrics with k = 0."""
         nothing = release.lists[:, :0]
         true, blurred = (
             attribute.profiles(users, items, nothing, self.schema.n_items)
-            for users, items in (self.rated, release.profiles)
+            for users, items in (self.rated[self.data_of[release.seed]], release.profiles)
         )
         differ = (true != blurred).any(axis=1)
         detected = blurring.detect(true[differ], blurred[differ], self.is_target[differ], self.options.split_seed)
@@ -197,9 +201,15 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
             yield _row(release.setting, release.seed, f"blurring/detector/{name}", 0, getattr(detected, name))
 
 
+def _rated(data: str) -> NDArray[np.int32]:
+    """(2, n) users and items of the interactions that systems are trained on."""
+    rated = contracts.read(PROCESSED / data / "interactions.parquet", contracts.INTERACTIONS)
+    return rated.filter(pl.col("split") != "test").select("user", "item").sort("user", "item").to_numpy().T
+
+
 def metrics(
     kind: str, setting: str, seed: int, right: Right, majority: Mapping[str, NDArray[np.bool_]]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """The F1 of every attack, and its advantage where attributes are the true ones."""
     for (name, attacker, k), guessed in right.items():
         yield _row(setting, seed, f"{kind}/{name}/{attacker}/f1", k, guessed.mean())
@@ -208,11 +218,11 @@ def metrics(
             yield _row(setting, seed, f"{kind}/{name}/{attacker}/advantage", k, advantage)
 
 
-def _row(setting: str, seed: int, metric: str, k: int, value: float) -> dict[str, Any]:
+def _row(setting: str, seed: int, metric: str, k: int, value: float) -> dict[str, object]:
     return {"setting": setting, "seed": seed, "metric": metric, "k": k, "value": float(value)}
 
 
-def gains(results: Results, majority: Mapping[str, NDArray[np.bool_]]) -> Iterator[tuple[Any, ...]]:
+def gains(results: Results, majority: Mapping[str, NDArray[np.bool_]]) -> Iterator[tuple[object, ...]]:
     """What every attack on true attributes gains over each of its controls (rows of `GAINS`)."""
     runs_of: dict[str, list[int]] = {}
     for kind, setting, seed in results:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -33,6 +33,9 @@ from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.pipeline.common import RUNS, file_digest, read_json
 from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.inputs import Inputs, read_inputs
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 
 class Trained(NamedTuple):
@@ -65,7 +68,7 @@ class InteractionAttack(SuiteAttack[EdgeAttack, Trained]):
                 yield self.unit(label, trained, *model, *decides, steps=len(edge_worlds.WORLDS))
 
     @override
-    def attack(self, target: Trained, _: Path, __: Callable[[int], None]) -> list[dict[str, Any]]:
+    def attack(self, target: Trained, _: Path, __: Callable[[int], None]) -> list[dict[str, object]]:
         model = self.model(target)
         order = ranking.item_order(self.inputs.draws(self.suite.evaluation.seed))
         released = released_model(model, self.options, order, self.epochs(target))
@@ -73,12 +76,12 @@ class InteractionAttack(SuiteAttack[EdgeAttack, Trained]):
         return [about | row for row in edge_worlds.attack(released, self.targets, self.trials)]
 
     @override
-    def write(self, units: list[Unit[Trained]], path: Path) -> dict[str, Any]:
+    def write(self, units: list[Unit[Trained]], path: Path) -> Row:
         rows = [*(row for unit in units for row in unit.result()), *self.controls()]
         contracts.write(pl.DataFrame(rows), path / "edges.parquet", edges.EDGES)
         return {}
 
-    def controls(self) -> list[dict[str, Any]]:
+    def controls(self) -> list[dict[str, object]]:
         """The attack on lists that tell nothing."""
         popularity = np.bincount(self.inputs.sequences("train").items, minlength=self.inputs.schema.n_items)
         return [

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ from tasks.models.user_networks.base import PairEmbedder
 from tasks.pipeline.common import PROCESSED, digest, file_digest
 from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.network_files import embedded_networks, embedding_file, read_anchors, read_vectors
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 BOTH = "both"
 """The part of a release that is attacked when the accounts of both networks are matched."""
@@ -93,7 +96,7 @@ class VectorAttack(ExperimentAttack[EmbeddingAttack, Part]):
         return metrics
 
     @override
-    def write(self, units: list[Unit[Part]], path: Path) -> dict[str, Any]:
+    def write(self, units: list[Unit[Part]], path: Path) -> Row:
         rows = [
             {"setting": unit.target.setting, "seed": unit.target.seed} | metric
             for unit in units

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -36,6 +36,9 @@ from tasks.privacy.units import group_event
 from tasks.privacy.units import steps as steps_between
 from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.inputs import read_inputs
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 SIGNALS = "signals.npz"
 ALARM = 0.01
@@ -88,7 +91,7 @@ class Membership(SuiteAttack[MembershipAttack, Runs]):
         return [entry.model_dump(mode="json") for entry in models[0].ledger()]
 
     @override
-    def write(self, units: list[Unit[Runs]], path: Path) -> dict[str, Any]:
+    def write(self, units: list[Unit[Runs]], path: Path) -> Row:
         systems, rows = self.options.systems, list[dict[str, Any]]()
         alarm = ALARM / (len(systems) * len(shadows.KINDS) * len(shadows.SEEN) * shadows.ATTACKS)
         for system in systems:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -31,6 +31,9 @@ from tasks.pipeline.common import file_digest
 from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.inputs import read_inputs
 from tasks.stages.network_files import read_vectors
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 Run = tuple[str, int]
 """Setting and seed."""
@@ -52,7 +55,7 @@ class RatingAttack(ExperimentAttack[ReconstructionAttack, Run]):
                 yield self.unit(f"{setting}-seed-{seed}", (setting, seed), *decides)
 
     @override
-    def attack(self, target: Run, _: Path, __: Callable[[int], None]) -> dict[str, Any]:
+    def attack(self, target: Run, _: Path, __: Callable[[int], None]) -> Row:
         setting, seed = target
         config = self.experiment.settings()[setting]
         inputs = read_inputs(self.experiment, self.params, config).for_seed(seed)
@@ -61,7 +64,7 @@ class RatingAttack(ExperimentAttack[ReconstructionAttack, Run]):
         return attack_release(trained, inputs.schema, release, self.options.ridge, config.get("initial_spread", 0.0))
 
     @override
-    def write(self, units: list[Unit[Run]], path: Path) -> dict[str, Any]:
+    def write(self, units: list[Unit[Run]], path: Path) -> Row:
         results = {unit: unit.result() for unit in units}
         rows = [
             dict(zip(("setting", "seed"), unit.target, strict=True))
@@ -136,7 +139,7 @@ class Release:
 
 def attack_release(
     trained: pl.DataFrame, schema: Schema, release: Release, ridge: float, deviation: float
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """`errors` of every attacker that has something to look at, `targets`, and of how many of these friends know more.
 
     Args:

@@ -50,7 +50,7 @@ class Attack(Job[Unit[_Target]], Generic[_Options, _Target]):
     def attack(self, target: _Target, path: Path, step: Callable[[int], None]) -> Any:
         """What is found, as JSON; tables and arrays may be written below `path`."""
 
-    def unit(self, label: str, target: _Target, *decides: Any, steps: int = 1) -> Unit[_Target]:
+    def unit(self, label: str, target: _Target, *decides: object, steps: int = 1) -> Unit[_Target]:
         """A unit of this attack.
 
         Args:
@@ -59,7 +59,7 @@ class Attack(Job[Unit[_Target]], Generic[_Options, _Target]):
         """
         return Unit(label, self.folder(label, *decides), target, steps)
 
-    def folder(self, label: str, *decides: Any) -> Path:
+    def folder(self, label: str, *decides: object) -> Path:
         """The folder of a unit, named by all that decides its result."""
         return runs.folder_of(self.kept, label, *decides, self.options.model_dump(mode="json"), self.code)
 
@@ -85,11 +85,11 @@ class ExperimentAttack(Attack[_Kind, _Target]):
         self.data = self.experiment.data
         self.released, self.output = (RUNS / self.experiment.suite / name / part for part in ("released", "attack"))
 
-    def checks(self) -> list[dict[str, Any]]:
+    def checks(self) -> list[dict[str, object]]:
         """That of what was released."""
         return [require_passed("recommendations", self.name, self.experiment.suite)]
 
-    def write_metrics(self, records: list[dict[str, Any]], path: Path) -> None:
+    def write_metrics(self, records: list[dict[str, object]], path: Path) -> None:
         """Write metrics.parquet into the folder `path`, from records of setting, seed, metric, k and value."""
         runs.write_metrics(records, path, self.experiment.suite, self.name, self.data, self.experiment.system)
 
@@ -106,7 +106,7 @@ class SuiteAttack(Attack[_Kind, _Target]):
         self.options = attack_of(name, params, self.kind)
         self.data, self.output = self.suite.data, RUNS / name / self.writes
 
-    def checks(self) -> list[dict[str, Any]]:
+    def checks(self) -> list[dict[str, object]]:
         """Those of all that the table says it reads."""
         read = find_stage(self.stage, self.name, self.params).deps
         verdicts = [path for path in map(Path, read) if path.is_relative_to(QUALITY)]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from typing_extensions import override
 
@@ -34,6 +34,9 @@ from tasks.pipeline.table_audits import releases, releases_behind
 from tasks.privacy.audits.audit import verdict
 from tasks.privacy.mechanisms import edges
 from tasks.privacy.mechanisms.multidimensional import sampled_features
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 SEED = 0
 """Of every audit's samples: they say something about the code alone, and need only be the same in every run."""
@@ -103,7 +106,7 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
         if name in releases_behind(experiment.features, params)
     }
 
-    def add(setting: str, audit: str, epsilon: float, network: str = "", **more: Any) -> None:
+    def add(setting: str, audit: str, epsilon: float, network: str = "", **more: object) -> None:
         arguments = {"epsilon": epsilon, **more}
         _add(planned, audit, arguments, network=network)
         for key, experiment in readers.items():
@@ -133,7 +136,12 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
 
 
 def _add(
-    planned: Plan, audit: str, arguments: dict[str, Any], key: str = "", settings: Iterable[str] = (), network: str = ""
+    planned: Plan,
+    audit: str,
+    arguments: dict[str, object],
+    key: str = "",
+    settings: Iterable[str] = (),
+    network: str = "",
 ) -> None:
     """Plan an audit, for the settings of an experiment in addition to those that it is of already."""
     covers = planned.setdefault(Planned(audit, network, tuple(sorted(arguments.items()))), {})
@@ -164,7 +172,7 @@ class Audits(Job[Unit]):
 
     @override
     @classmethod
-    def main(cls, name: str, *options: Any, **named: Any) -> dict[str, Any]:
+    def main(cls, name: str, *options: object, **named: object) -> dict[str, object]:
         job = cls(name, load())
         if job.planned:
             return super().main(name, *options, **named)
@@ -172,7 +180,7 @@ class Audits(Job[Unit]):
         return {}
 
     @override
-    def checks(self) -> list[dict[str, Any]]:
+    def checks(self) -> list[dict[str, object]]:
         return []
 
     @override
@@ -191,7 +199,7 @@ class Audits(Job[Unit]):
 
     @override
     def write(self, units: list[Unit], path: Path) -> None:
-        self.records: list[dict[str, Any]] = [
+        self.records: list[Row] = [
             read_json(unit.done / RECORD) | {"network": unit.planned.network, "covers": unit.covers} for unit in units
         ]
         write_json(path, self.records)
@@ -218,7 +226,7 @@ def require_known(names: Sequence[str]) -> list[str]:
     return list(names) or list(AUDITS)
 
 
-def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
+def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, object]]:
     """The record of each audit as it ends, with `claim`: whether it is of a claim without any accounted ε.
 
     Args:
@@ -230,7 +238,7 @@ def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
             yield done.result()
 
 
-def _record(name: str, confidence: float) -> dict[str, Any]:
+def _record(name: str, confidence: float) -> Row:
     result = record(name, confidence, SEED)
     audited, claimed, accounted = (result[key] for key in ("audited_epsilon", "epsilon_claimed", "epsilon_accounted"))
     judged = verdict(audited, claimed, accounted, tuple(result["controls"].values()))

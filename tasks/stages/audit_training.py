@@ -53,7 +53,7 @@ class TrainingAudits(Attack[TrainingAudit, str]):
         self.output = RUNS / name / "one_run.json"
 
     @override
-    def checks(self) -> list[dict[str, Any]]:
+    def checks(self) -> list[dict[str, object]]:
         return [require_passed("processed", self.data)]
 
     @override
@@ -64,7 +64,7 @@ class TrainingAudits(Attack[TrainingAudit, str]):
             yield self.unit(key, key, experiment.model_dump(mode="json"), inputs, steps=len(audited.settings))
 
     @override
-    def attack(self, target: str, _: Path, step: Callable[[int], None]) -> list[dict[str, Any]]:
+    def attack(self, target: str, _: Path, step: Callable[[int], None]) -> list[dict[str, object]]:
         """The records of an experiment: two for each setting, one per auditor."""
         experiment, audited = self.suite.experiments[target], self.options.experiments[target]
         configs, controls = experiment.settings(), dict[str, dict[str, one_run.OneRun]]()
@@ -118,7 +118,7 @@ def corrected_confidence(audit: TrainingAudit) -> float:
 class Audited:
     """An experiment's training data with canaries, and what auditors make of training on them."""
 
-    def __init__(self, name: str, config: dict[str, Any], suite: str, audit: TrainingAudit, params: Params) -> None:
+    def __init__(self, name: str, config: dict[str, object], suite: str, audit: TrainingAudit, params: Params) -> None:
         experiment = params.experiments[name]
         self._cls = model_class(experiment.model)
         if not issubclass(self._cls, Model) or not hasattr(self._cls, "losses"):
@@ -134,7 +134,7 @@ class Audited:
         self._seeds = np.random.SeedSequence(audit.seed).spawn(4)
         self._canaries = draw(self._data, audit.canaries, audit.items, self._rng(0))
 
-    def scores(self, config: dict[str, Any]) -> tuple[Model, dict[str, NDArray[np.float64]]]:
+    def scores(self, config: dict[str, object]) -> tuple[Model, dict[str, NDArray[np.float64]]]:
         """The model that was trained once with canaries; auditor -> its scores of the canaries, (m,)."""
         model = self._model(config)
         watcher = None
@@ -181,7 +181,7 @@ class Audited:
 
 def _record(
     run: one_run.OneRun, control: one_run.OneRun, half: one_run.OneRun, line: LedgerEntry, delta: float
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What is written: the claim is what is accounted for, or what the paper claims where nothing is.
 
     control, half: the same audit of training without noise, and with half of it.

@@ -9,9 +9,9 @@ suite's report wait for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -45,6 +45,10 @@ from tasks.quality.rules import Table, file_table
 from tasks.stages.checks import embedding
 from tasks.stages.checks.subject import Subject, require_types
 
+if TYPE_CHECKING:
+    from tasks.config.networks import Alignment, NetworkEmbeddings
+    from tasks.core.rows import Row
+
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What polars raises in the middle of a table whose pages are damaged."""
 
@@ -63,7 +67,7 @@ def main(name: str) -> None:
         remove(former)
     for file in subject.files:
         if not file.is_file():
-            of_suites: dict[str, dict[str, Any]] = {
+            of_suites: dict[str, Mapping[str, NetworkEmbeddings | Alignment | Experiment]] = {
                 "embeddings": params.embeddings,
                 "aligned": params.aligned,
                 "recommendations": params.experiments,
@@ -114,7 +118,7 @@ def require_readable(files: list[Path]) -> None:
                 raise DamagedError(f"{file}: cannot be read ({error}); delete it and run its stage again") from error
 
 
-def first_failure(verdict: dict[str, Any]) -> str:
+def first_failure(verdict: Row) -> str:
     """One line: the table, column, rule, how many rows break it and which first."""
     first, *others = (result for result in verdict["results"] if not result["success"])
     column = f", column {first['column']}" if first["column"] else ""
@@ -229,10 +233,9 @@ def metrics(key: str, params: Params) -> Subject:
         expected = []
         for name, experiment in suite.experiments.items():
             for setting in experiment.settings():
-                measured_names = [(of_training(suite, experiment, setting), [*suite.runs(experiment, setting)])]
-                if of_attack:
-                    measured_names.append((of_attack(suite, experiment, setting), experiment.seeds_at(setting)))
-                expected += [measurements(name, [setting], seeds, names) for names, seeds in measured_names]
+                seeds = [*suite.runs(experiment, setting)]
+                for names in (of_training, of_attack) if of_attack else (of_training,):
+                    expected.append(measurements(name, [setting], seeds, names(suite, experiment, setting)))
         measured = [contracts.read(file, contracts.METRICS) for file in files]
         return metric_tables(pl.concat(measured), pl.concat(expected), rates)
 

@@ -15,7 +15,7 @@ from filecmp import cmp
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 from pydantic import BaseModel
@@ -50,9 +50,12 @@ from tasks.results.tables import Spent
 from tasks.stages import collect_parts
 from tasks.stages.agreement import stands
 
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
+
 INPUTS = "inputs.json"
 """Of a run: the checks that its inputs passed, whether they are synthetic, and how much there was to attack."""
-OF_NETWORKS: dict[str, Any] = {"networks": (), "anchors": 0, "aligned": ()}
+OF_NETWORKS: Row = {"networks": (), "anchors": 0, "aligned": ()}
 """Facts of a suite whose data are a pair of networks, as they are of any other."""
 METRIC_ORDER = ("suite", "experiment", "dataset", "model", "setting", "metric", "k", "seed")
 
@@ -140,7 +143,7 @@ def _training(seconds: dict[str, list[float]], seeds: set[int]) -> dict[str, flo
     return {"epoch_seconds": round(median(combined), 3), "training_seconds": round(sum(combined) / len(base), 3)}
 
 
-def _cost(record: dict[str, Any], units: dict[str, dict[str, float]]) -> dict[str, float]:
+def _cost(record: Row, units: dict[str, dict[str, float]]) -> dict[str, float]:
     """What a stage took in all processes: that of its units, which add up, or else its own."""
     if not units:
         return {}
@@ -190,9 +193,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     }
 
 
-def _facts(
-    name: str, params: Params, inputs: dict[tuple[str, str], dict[str, Any]], networks: dict[str, Any]
-) -> facts.Suite:
+def _facts(name: str, params: Params, inputs: dict[tuple[str, str], Row], networks: Row) -> facts.Suite:
     options, counted = params.suites[name], params.suites[name].counts
     source = read_json(PROCESSED / options.data / "source.json")
     if counted is not None:
@@ -237,7 +238,7 @@ def data_fingerprints(data: str, params: Params) -> dict[str, str]:
     return {} if options else {data: digest(PROCESSED / data)}
 
 
-def _words(params: Params, suite: str) -> list[dict[str, Any]]:
+def _words(params: Params, suite: str) -> list[dict[str, object]]:
     """What is known of every set of word vectors that the suite's systems read."""
     layers = (facts.layer_of(experiment.features) for experiment in params.suites[suite].experiments.values())
     names = dict.fromkeys(name for layer, name in layers if layer == WORDS.name)
@@ -268,13 +269,13 @@ def _history(suite: str, name: str) -> pl.DataFrame:
     return pl.DataFrame(rows, tables.HISTORY)
 
 
-def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any]:
+def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, object]:
     """The parameters that decided an experiment; with those of the embeddings that it takes over.
 
     Its system stands under `model`, as everywhere in results.
     """
 
-    def dump(entry: BaseModel) -> dict[str, Any]:
+    def dump(entry: BaseModel) -> dict[str, object]:
         return entry.model_dump(mode="json", exclude={"suite", "code"})  # where it stands, and the model's own file
 
     layer, name = facts.layer_of(experiment.features)
@@ -293,7 +294,7 @@ def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any
     return parameters
 
 
-def cut_off(history: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, tuple[int, ...]]:
+def cut_off(history: dict[str, dict[str, list[dict[str, object]]]]) -> dict[str, tuple[int, ...]]:
     """See `System.cut_off`; of runs that validation chose among."""
     by_setting = {
         setting: tuple(int(seed) for seed, epochs in seeds.items() if epochs and epochs[-1].get("cut_off"))
@@ -308,7 +309,7 @@ def _read_spent(suite: str, experiment: str) -> Iterator[Spent]:
         yield Spent(experiment, setting, seed, LedgerEntry.model_validate(record), network)
 
 
-def _is_synthetic(suite: str, inputs: dict[tuple[str, str], dict[str, Any]], source: dict[str, Any]) -> bool:
+def _is_synthetic(suite: str, inputs: dict[tuple[str, str], dict[str, object]], source: dict[str, object]) -> bool:
     """Whether the suite's data were generated; its runs must agree with the source."""
     for (name, stage), read in inputs.items():
         if read["synthetic"] != source["synthetic"]:
@@ -319,7 +320,7 @@ def _is_synthetic(suite: str, inputs: dict[tuple[str, str], dict[str, Any]], sou
     return bool(source["synthetic"])
 
 
-def _checks(suite: str, inputs: dict[tuple[str, str], dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+def _checks(suite: str, inputs: dict[tuple[str, str], Row]) -> tuple[Row, ...]:
     """Every check that the runs passed, and that of their metrics, once each and sorted."""
     verdict = read_json(QUALITY / "metrics" / f"{suite}.json")
     combined = [check for read in inputs.values() for check in read["checks"]]

@@ -6,7 +6,6 @@ Of users it keeps differences of the systems that are compared, never what one u
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,7 +24,7 @@ from tasks.results import tables
 from tasks.results.facts import BASE, Aligned, Network, layer_of
 
 
-def collect_networks(suite: str, params: Params) -> dict[str, Any]:
+def collect_networks(suite: str, params: Params) -> dict[str, object]:
     """Fields of the suite's results, and the tables of metrics of alignments.
 
     Raises:
@@ -102,7 +101,7 @@ STEPS = {"ndcg": 20, "exposure": 50}
 """Bins of equal width between 0 and 1, before small ones are joined."""
 
 
-def collect_distributions(suite: str, params: Params) -> dict[str, Any]:
+def collect_distributions(suite: str, params: Params) -> dict[str, object]:
     """Of every experiment on the suite's data, at setting `base`: a user's value is the mean over seeds."""
     options = params.suites[suite]
     chosen = {name: candidate for name, candidate in options.experiments.items() if candidate.data == options.data}

@@ -11,7 +11,6 @@ GloVe's file lies in data/placed/ or in the mirror, where DVC does not look: aft
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ def main(name: str) -> None:
         write_json(target / "words.json", about | report(attributes, vectors))
 
 
-def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, Any]]:
+def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, object]]:
     """GloVe's words in `options.dimension` numbers, and what is said about the file that they are from."""
     try:
         with glove.local(places()) as path:
@@ -67,7 +66,7 @@ def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, An
     return vocabulary, glove.ORIGIN | about
 
 
-def report(attributes: Sequence[Attribute], vectors: Mapping[str, WordVector]) -> dict[str, Any]:
+def report(attributes: Sequence[Attribute], vectors: Mapping[str, WordVector]) -> dict[str, object]:
     """The words of every attribute's values, where the vector of each word is from, and how many users that touches.
 
     `users` counts those with a word of that origin in some attribute.

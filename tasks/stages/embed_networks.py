@@ -61,11 +61,11 @@ class Embedding(SeedJob[NetworkEmbeddings]):
         write_results(path, history=monitor.history, seconds=monitor.seconds, ledger=ledger)
 
     @override
-    def inherited(self, unit: SeedUnit) -> Iterator[dict[str, Any]]:
+    def inherited(self, unit: SeedUnit) -> Iterator[dict[str, object]]:
         return spent(self.source.ledger, self.model.reads & frozenset(self.options.reads), **unit.key)
 
     @override
-    def write(self, units: list[SeedUnit], path: Path) -> dict[str, Any]:
+    def write(self, units: list[SeedUnit], path: Path) -> dict[str, object]:
         for unit in units:
             copy(unit.done / "users.parquet", embedding_file(path, unit.setting, unit.part, unit.seed))
         write_json(path / "ledger.json", self.ledger(units))
@@ -73,7 +73,7 @@ class Embedding(SeedJob[NetworkEmbeddings]):
         return {}
 
     @override
-    def history(self, units: list[SeedUnit]) -> list[dict[str, Any]]:
+    def history(self, units: list[SeedUnit]) -> list[dict[str, object]]:
         return [unit.key | {"epochs": read_json(unit.done / "history.json")} for unit in units]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +44,7 @@ def read(source: Source, network: str, setting: str, seed: int, kinds: frozenset
     )
 
 
-def spent(ledger: Path | None, reads: frozenset[Protected] = ALL, **about: Any) -> Iterator[dict[str, Any]]:
+def spent(ledger: Path | None, reads: frozenset[Protected] = ALL, **about: object) -> Iterator[dict[str, object]]:
     """What a ledger, if there is one, says of these kinds of data of a setting, seed and network."""
     for record in [] if ledger is None else read_json(ledger):
         if {key: record.pop(key) for key in about} == about and record["protects"] in reads:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,7 +21,7 @@ from tasks.privacy.mechanisms import multidimensional
 from tasks.privacy.noise import generator
 
 
-def perturb(name: str, options: PerturbedFeatures, source: Path, target: Path) -> list[dict[str, Any]]:
+def perturb(name: str, options: PerturbedFeatures, source: Path, target: Path) -> list[dict[str, object]]:
     """Write the perturbed features of the table of users in `source` below `place`.
 
     Returns:
@@ -49,7 +48,7 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, target: Path) -
     return records
 
 
-def content_digest(*arrays: NDArray[Any] | None) -> str:
+def content_digest(*arrays: NDArray[np.generic] | None) -> str:
     """SHA-256 of arrays, None being one: hexadecimal digits.
 
     Noise is keyed by what it hides: two versions of a data set that shared noise would differ in nothing but the users

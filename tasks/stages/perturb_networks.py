@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -80,7 +79,7 @@ class Network:
         return perturb_features.content_digest(self.matrix, self.links, *texts)
 
 
-def perturb(name: str, options: AnyNetworks, source: Path, target: Path) -> list[dict[str, Any]]:
+def perturb(name: str, options: AnyNetworks, source: Path, target: Path) -> list[dict[str, object]]:
     """Write all releases of the network or pair in `source` below `place`.
 
     Returns:
@@ -176,7 +175,7 @@ def fitted_words(texts: pl.DataFrame, names: list[str], options: PublishedNetwor
     return Vocabulary.from_vectors(names, vectors)
 
 
-def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]:
+def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, object]]:
     """GloVe's first words, and what is said about the file that they are from.
 
     Raises:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -29,6 +29,9 @@ from tasks.results.load import COMPOSED, TOGETHER, Results
 from tasks.results.paper import Paper
 from tasks.results.printed import Against, comparison, statistics
 from tasks.results.standings import boards, entries, measure
+
+if TYPE_CHECKING:
+    from tasks.results.leakage import Kind
 
 
 def main(name: str) -> None:
@@ -107,7 +110,7 @@ def results_of(name: str) -> Results:
     return results
 
 
-def kinds(suite: facts.Suite) -> list[Any]:
+def kinds(suite: facts.Suite) -> list[Kind]:
     """What reads the evidence of a suite's attack."""
     return [resolve(name) for name in ATTACKS[suite.attack["kind"]].evidence] if suite.attack else []
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -55,7 +54,7 @@ class Training(TrainingJob):
     @override
     def plan(self) -> Iterator[SeedUnit]:
         experiment = self.options
-        evaluation: list[Any] = [self.suite.evaluation.model_dump(), self.training.model_dump(), experiment.noise]
+        evaluation: list[object] = [self.suite.evaluation.model_dump(), self.training.model_dump(), experiment.noise]
         evaluation += ["chosen-on-test"] * bool(experiment.chosen_on_test)
         evaluation += ["tuned-elsewhere"] * bool(experiment.tuned_elsewhere)
         for setting, config in experiment.settings().items():
@@ -130,7 +129,7 @@ class Training(TrainingJob):
             copy(table, released / table.stem / file)
 
     @override
-    def write(self, units: list[SeedUnit], path: Path) -> dict[str, Any]:
+    def write(self, units: list[SeedUnit], path: Path) -> dict[str, object]:
         for unit in units:
             model = unit.done / "model.safetensors"
             copied = path / "models" / unit.setting / f"seed-{unit.seed}.safetensors"

@@ -102,7 +102,7 @@ class Training(TrainingJob):
                 metrics += interests(network, rows, labels, seed=split_seed(self.evaluation_seed, unit.seed))
         write_results(path, metrics=metrics, **results)
 
-    def _embed(self, unit: SeedUnit, screen: Screen) -> tuple[Vectors, dict[str, Any]]:
+    def _embed(self, unit: SeedUnit, screen: Screen) -> tuple[Vectors, dict[str, object]]:
         """The embeddings of one setting and seed.
 
         With them: network (or `both`) -> a record per epoch, what every epoch took in seconds, and what the models
@@ -129,7 +129,7 @@ class Training(TrainingJob):
         return vectors, {"history": histories, "seconds": seconds, "ledger": ledger}
 
     def _fit(
-        self, unit: SeedUnit, data: Any, rng: np.random.Generator, screen: Screen, network: str = ""
+        self, unit: SeedUnit, data: NetworkData | PairData, rng: np.random.Generator, screen: Screen, network: str = ""
     ) -> tuple[Any, Monitor]:
         """A model fitted to one network or to both, and what its epochs were like. Nothing validates."""
         model = self.model(self.model.Config.model_validate(unit.inputs))
@@ -160,7 +160,7 @@ class Training(TrainingJob):
             copy(unit.done / f"{network}.parquet", embedding_file(folder, unit.setting, network, unit.seed))
 
     @override
-    def history(self, units: list[SeedUnit]) -> dict[str, Any]:
+    def history(self, units: list[SeedUnit]) -> dict[str, object]:
         return {
             setting: {
                 seed: [{"network": network} | epoch for network, epochs in networks.items() for epoch in epochs]
@@ -170,7 +170,7 @@ class Training(TrainingJob):
         }
 
     @override
-    def inherited(self, unit: SeedUnit) -> Iterator[dict[str, Any]]:
+    def inherited(self, unit: SeedUnit) -> Iterator[dict[str, object]]:
         ledger, kinds = self.source.ledger, self.model.reads
         if self.layer in OF_SUITE:
             ledger, kinds = self.embedded / "ledger.json", ALL
@@ -181,7 +181,7 @@ class Training(TrainingJob):
             yield from records([unprotected_entry("anchor", because("true-anchors"))], "")
 
 
-def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, Any]]:
+def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, object]]:
     """Entries as they are written, with the network that they are about (empty: the pair)."""
     return [{"network": network} | entry.model_dump(mode="json") for entry in entries]
 

@@ -13,7 +13,7 @@ import itertools
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -35,6 +35,9 @@ from tasks.pipeline.screen import Screen
 from tasks.results.facts import kind_of
 from tasks.stages.evaluators.base import make_evaluator
 from tasks.stages.inputs import Inputs, read_inputs
+
+if TYPE_CHECKING:
+    from tasks.core.rows import Row
 
 DRAWS = 10  # fits of a model without epochs that are averaged: its result is mostly its own noise
 COLUMNS = {
@@ -87,7 +90,7 @@ def main(name: str) -> None:
     print(f"{len(trials)} trials in {path}; best on validation: {best['config']} ({validation})")
 
 
-def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> dict[str, Any]:
+def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> Row:
     """Train once with the tuning seed; the record of the trial."""
     experiment = params.experiments[name]
     cls, suite = model_class(experiment.model), params.suites[experiment.suite]
@@ -102,7 +105,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         monitor = Monitor(folder, screen, text, evaluator.validate, patience, evaluator.metric)
         try:
             model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
-            best: dict[str, Any] = max(monitor.history, key=lambda record: record["valid"])
+            best: Row = max(monitor.history, key=lambda record: record["valid"])
         except DivergenceError:
             best = {"valid": -np.inf, "epoch": 0}
         valid, best_epoch, epochs = best["valid"], best["epoch"], len(monitor.history)
@@ -117,7 +120,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     return dict(zip(COLUMNS, outcome, strict=False))
 
 
-def checkpoint(name: str, params: Params, config: dict[str, Any], inputs: Inputs) -> Path:
+def checkpoint(name: str, params: Params, config: dict[str, object], inputs: Inputs) -> Path:
     """The folder of a trial's states, named by everything that decides its result."""
     experiment = params.experiments[name]
     suite = params.suites[experiment.suite]

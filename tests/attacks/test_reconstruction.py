@@ -1,6 +1,7 @@
 """Attackers find what they must on data whose truth is known, equal slow code, and learn nothing from pure noise."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ STD = 0.4
 """Of ratings around uᵀv."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class World:
     """True vectors, ratings, and what is published of them."""
 
@@ -37,8 +38,14 @@ class World:
         """What is submitted about the targets, without noise."""
         return 2 * self.errors[:, None] * self.users[self.targets.users]
 
+    @cached_property
     def informed(self) -> TunedAttacker:
         return reconstruction.tune(self.published, self.targets, self.items)
+
+    @cached_property
+    def guess(self) -> np.ndarray:
+        """From published ratings alone."""
+        return self.informed.guess(self.informed.profiles.vectors)
 
 
 def world(seed: int = 0, n_items: int = N_ITEMS) -> World:
@@ -198,7 +205,7 @@ def test_without_noise_submissions_give_ratings_away() -> None:
     """The positive control. Exactly, to one who knows the users' vectors; to one who fits them to many published
     ratings, to a quarter of what even the true vectors leave open."""
     its = world(n_items=600)
-    informed, silence = its.informed(), np.zeros_like(its.exact)
+    informed, silence = its.informed, np.zeros_like(its.exact)
     knowing = replace(informed, profiles=replace(informed.profiles, vectors=its.users))
     actual = submissions.from_submissions(knowing, its.items, its.exact, silence, drifts=(1e-9,), rounds=1)
     assert error(actual, its) < 1e-6
@@ -209,45 +216,40 @@ def test_without_noise_submissions_give_ratings_away() -> None:
 
 def test_without_noise_a_friend_knows_a_user_as_well_as_the_system_does() -> None:
     its = world()
-    informed = its.informed()
     senders = np.arange(N_USERS, dtype=np.int32)
-    actual, victims = reconstruction.from_friends(informed, senders, its.users, np.zeros_like(its.users))
+    actual, victims = reconstruction.from_friends(its.informed, senders, its.users, np.zeros_like(its.users))
     exact = np.clip((its.users[its.targets.users] * its.items[its.targets.items]).sum(axis=1), 1, 5)
     assert victims == len(its.truth)
     assert error(actual, its) == pytest.approx(mae(its.truth, exact), abs=0.02)
-    assert error(actual, its) < error(informed.guess(informed.profiles.vectors), its)
+    assert error(actual, its) < error(its.guess, its)
 
 
 def test_pure_noise_leaves_exactly_the_guess_from_published_ratings() -> None:
     its = world()
-    informed = its.informed()
-    guess = informed.guess(informed.profiles.vectors)
     noise = np.random.default_rng(1).normal(0, 1e6, its.exact.shape)
-    actual = submissions.from_submissions(informed, its.items, noise, np.full_like(noise, np.inf))
-    assert np.array_equal(actual, guess)
+    actual = submissions.from_submissions(its.informed, its.items, noise, np.full_like(noise, np.inf))
+    assert np.array_equal(actual, its.guess)
     senders = np.arange(0, N_USERS, 2, dtype=np.int32)
     noise = np.random.default_rng(2).normal(0, 1e6, (len(senders), SIZE))
-    actual, victims = reconstruction.from_friends(informed, senders, noise, np.full_like(noise, np.inf))
-    assert np.array_equal(actual, guess)
+    actual, victims = reconstruction.from_friends(its.informed, senders, noise, np.full_like(noise, np.inf))
+    assert np.array_equal(actual, its.guess)
     assert victims == np.isin(its.targets.users, senders).sum()
 
 
 def test_one_round_weighs_measurement_and_guess_by_precision() -> None:
     """Target by target: r = ûᵀv̄ - mᵀû/(2‖û‖²), whose variance is that of the noise over 4‖û‖²."""
     its = world()
-    informed = its.informed()
     rng = np.random.default_rng(3)
     variances = np.repeat(rng.uniform(0.1, 2, (len(its.truth), 1)), SIZE, axis=1)
     messages = its.exact + np.sqrt(variances) * rng.normal(size=variances.shape)
     items = its.items + rng.normal(0, 0.1, its.items.shape)
-    actual = submissions.from_submissions(informed, items, messages, variances, drifts=(1e-9,), rounds=1)
-    guesses = informed.guess(informed.profiles.vectors)
+    actual = submissions.from_submissions(its.informed, items, messages, variances, drifts=(1e-9,), rounds=1)
     for row, (user, item) in enumerate(zip(its.targets.users, its.targets.items, strict=True)):
-        vector = informed.profiles.vectors[user]
+        vector = its.informed.profiles.vectors[user]
         measured = vector @ items[item] - messages[row] @ vector / (2 * vector @ vector)
         deviation = variances[row, 0] / (4 * vector @ vector)
-        weight = informed.variance / (informed.variance + deviation)
-        expected = np.clip(weight * measured + (1 - weight) * guesses[row], 1, 5)
+        weight = its.informed.variance / (its.informed.variance + deviation)
+        expected = np.clip(weight * measured + (1 - weight) * its.guess[row], 1, 5)
         assert actual[row] == pytest.approx(expected, rel=1e-6)
 
 
@@ -266,26 +268,23 @@ def test_item_vectors_of_pure_noise_leave_the_control() -> None:
 def test_a_friend_who_got_nothing_useful_is_not_listened_to() -> None:
     """Vectors of other users, said to be without noise."""
     its = world()
-    informed = its.informed()
     senders = np.arange(N_USERS, dtype=np.int32)
     wrong = np.random.default_rng(5).permutation(its.users)
-    actual, _ = reconstruction.from_friends(informed, senders, wrong, np.zeros_like(wrong))
-    assert error(actual, its) <= error(informed.guess(informed.profiles.vectors), its) + 0.02
+    actual, _ = reconstruction.from_friends(its.informed, senders, wrong, np.zeros_like(wrong))
+    assert error(actual, its) <= error(its.guess, its) + 0.02
 
 
 def test_users_without_friends_keep_their_guess() -> None:
     its = world()
-    informed = its.informed()
-    guess = informed.guess(informed.profiles.vectors)
     senders = np.array([1, 2, LONELY], np.int32)
-    actual, victims = reconstruction.from_friends(informed, senders, its.users[senders], np.zeros((3, SIZE)))
+    actual, victims = reconstruction.from_friends(its.informed, senders, its.users[senders], np.zeros((3, SIZE)))
     has = np.isin(its.targets.users, senders)
     assert victims == has.sum() > 0
-    assert np.array_equal(actual[~has], guess[~has])
-    assert not np.array_equal(actual[has], guess[has])
+    assert np.array_equal(actual[~has], its.guess[~has])
+    assert not np.array_equal(actual[has], its.guess[has])
     nobody = np.empty(0, np.int32)
-    actual, victims = reconstruction.from_friends(informed, nobody, np.empty((0, SIZE)), np.empty((0, SIZE)))
-    assert np.array_equal(actual, guess)
+    actual, victims = reconstruction.from_friends(its.informed, nobody, np.empty((0, SIZE)), np.empty((0, SIZE)))
+    assert np.array_equal(actual, its.guess)
     assert victims == 0
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from tasks.attacks import submissions
-from tasks.attacks.reconstruction import Published, TunedAttacker
+from tasks.attacks.reconstruction import Published
 from tasks.attacks.submissions import DRIFTS, Measured, likeliest, log_likelihood, weigh
 from tests.attacks.test_reconstruction import SIZE, World, error, world
 
@@ -21,9 +21,8 @@ def beginning(its: World, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return mine, 2 * ((mine * items).sum(axis=1) - its.truth)[:, None] * mine
 
 
-def guess_of(tuned: TunedAttacker) -> tuple[np.ndarray, np.ndarray]:
-    guess = tuned.guess(tuned.profiles.vectors)
-    return guess, np.full(len(guess), tuned.variance)
+def guess_of(its: World) -> tuple[np.ndarray, np.ndarray]:
+    return its.guess, np.full(len(its.guess), its.informed.variance)
 
 
 def test_without_noise_the_first_submission_is_the_rating() -> None:
@@ -31,10 +30,10 @@ def test_without_noise_the_first_submission_is_the_rating() -> None:
     its = world()
     _, messages = beginning(its)
     items, silence = its.items[its.targets.items], np.zeros_like(messages)
-    actual, variance = submissions.from_first(its.informed(), items, messages, silence, DEVIATION)
+    actual, variance = submissions.from_first(its.informed, items, messages, silence, DEVIATION)
     assert np.abs(actual - its.truth).max() < 1e-5
     assert variance.max() < 1e-5
-    roughly = submissions.from_first(its.informed(), items, messages, silence, DEVIATION, rounds=1)[0]
+    roughly = submissions.from_first(its.informed, items, messages, silence, DEVIATION, rounds=1)[0]
     assert np.abs(roughly - its.truth).mean() > 1e-3  # the length alone is not enough
 
 
@@ -44,19 +43,19 @@ def test_an_error_much_smaller_than_the_guess_has_its_own_sign(error_: float) ->
     its = world()
     users, _ = beginning(its)
     items = its.items[its.targets.items]
-    actual, _ = submissions.from_first(its.informed(), items, 2 * error_ * users, np.zeros_like(users), DEVIATION)
+    actual, _ = submissions.from_first(its.informed, items, 2 * error_ * users, np.zeros_like(users), DEVIATION)
     np.testing.assert_allclose(actual, (users * items).sum(axis=1) - error_, atol=1e-4)
 
 
 def test_the_first_submission_is_weighed_as_slow_code_does() -> None:
     """Target by target, with dense matrices; the user's vector has leeway across itself alone."""
     its = world()
-    informed, rng = its.informed(), np.random.default_rng(1)
+    informed, rng = its.informed, np.random.default_rng(1)
     variances = rng.uniform(0.01, 2, (len(its.truth), SIZE))
     messages = beginning(its)[1] + np.sqrt(variances) * rng.normal(size=variances.shape)
     items = its.items[its.targets.items]
     actual = submissions.from_first(informed, items, messages, variances, DEVIATION, rounds=3)
-    for row, guess in enumerate(guess_of(informed)[0]):
+    for row, guess in enumerate(its.guess):
         error_, noise = 0.0, np.diag(variances[row])
         for _ in range(3):
             precision = np.eye(SIZE) / DEVIATION**2 + 4 * error_**2 * np.linalg.inv(noise)
@@ -75,8 +74,8 @@ def test_the_first_submission_is_weighed_as_slow_code_does() -> None:
 
 def test_averages_beside_what_was_expected_are_weighed_as_slow_code_does() -> None:
     its = world()
-    informed, rng = its.informed(), np.random.default_rng(2)
-    guess, doubt = guess_of(informed)[0], rng.uniform(0.1, 1, len(its.truth))
+    informed, rng = its.informed, np.random.default_rng(2)
+    guess, doubt = its.guess, rng.uniform(0.1, 1, len(its.truth))
     expected, along = rng.normal(1, 1, (2, len(its.truth), SIZE))
     variances = rng.uniform(0.1, 2, expected.shape)
     messages = 2 * (expected - its.truth[:, None] * along) + np.sqrt(variances) * rng.normal(size=expected.shape)
@@ -93,14 +92,14 @@ def test_averages_without_noise_give_ratings_away_to_who_knows_the_answers() -> 
     users = its.users[its.targets.users]
     expected = (users * its.items[its.targets.items]).sum(axis=1)[:, None] * users
     silence = np.zeros_like(users)
-    tuned = its.informed()
-    actual = submissions.from_replay(tuned, guess_of(tuned), (expected, users), its.exact, silence, drifts=(1e-12,))
+    tuned = its.informed
+    actual = submissions.from_replay(tuned, guess_of(its), (expected, users), its.exact, silence, drifts=(1e-12,))
     assert error(actual, its) < 1e-6
 
 
 def test_pure_noise_leaves_exactly_the_guess() -> None:
     its = world()
-    informed, guess = its.informed(), guess_of(its.informed())
+    informed, guess = its.informed, guess_of(its)
     noise = np.random.default_rng(3).normal(0, 1e6, its.exact.shape)
     unknown, items = np.full_like(noise, np.inf), its.items[its.targets.items]
     actual = submissions.from_first(informed, items, noise, unknown, DEVIATION)

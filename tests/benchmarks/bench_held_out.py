@@ -11,7 +11,6 @@ docs/scale.md has results.
 import argparse
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,7 +36,8 @@ from tasks.pipeline.parent import keep_freed_memory
 from tasks.stages import preprocess
 from tasks.stages.evaluators.held_out import HeldOut
 from tasks.stages.inputs import Inputs
-from tests.benchmarks.bench_scale import ROOT, TREE, run, show
+from tests.benchmarks.bench_scale import make, run, show
+from tests.parameters import ROOT
 
 REPLICAS = {"ml-20m": "ml-20m-twin-full", "netflix": "netflix-twin"}
 """Data set -> its replica's entry in params.yaml, whose scale is set here."""
@@ -140,7 +140,7 @@ def part(dataset: str, name: str, folder: Path, scale: float) -> None:
 
 def evaluator(dataset: str, processed: Path) -> HeldOut:
     """That of the suite."""
-    table = _suite(dataset)
+    table = _read(f"docs/{dataset}/params.yaml")
     rows = contracts.read(processed / "interactions.parquet", contracts.INTERACTIONS)
     inputs = Inputs(contracts.read_schema(processed / "schema.json"), rows, processed, processed)
     return HeldOut(inputs, Evaluation.model_validate(table["evaluation"]), Training.model_validate(table["training"]))
@@ -148,7 +148,7 @@ def evaluator(dataset: str, processed: Path) -> HeldOut:
 
 def systems(dataset: str) -> dict[str, dict[str, Any]]:
     """Systems of the suite, with one sweep or epoch; and Mult-VAE in private."""
-    experiments = _suite(dataset)["experiments"]
+    experiments = _read(f"docs/{dataset}/params.yaml")["experiments"]
     result = {name.removeprefix(f"{dataset}-"): dict(experiment) for name, experiment in experiments.items()}
     result["mult-vae-private"] = result["mult-vae"] | {"config": result["mult-vae"]["config"] | PRIVATE}
     for experiment in result.values():
@@ -163,20 +163,12 @@ def run_suite(root: Path, dataset: str, scale: float, parts: list[str] | None, e
     A folder that has the copy already goes on where it was.
     """
     if not (root / ".dvc").exists():
-        for name in TREE:
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
-        params = _params()
+        params = _read("params.yaml")
         processed = {"dataset": dataset, "protocol": "multvae", "options": _options(dataset)}
         params |= {"perturbed": {}, "words": {}, "processed": {f"multvae-{dataset}": processed}}
         params["datasets"] = {dataset: _replica(dataset, scale)}
-        (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-        (root / "suites" / dataset).mkdir(parents=True)
-        for name in OWN_FILES:
-            table = _chosen(yaml.safe_load((ROOT / "docs" / dataset / name).read_text("utf-8")), dataset, parts, epochs)
-            (root / "suites" / dataset / name).write_text(yaml.safe_dump(table), encoding="utf-8")
-        for command in (("git", "init", "-q"), (sys.executable, "-m", "dvc", "init", "-q")):
-            subprocess.run(command, cwd=root, check=True)
+        files = {name: _chosen(_read(f"docs/{dataset}/{name}"), dataset, parts, epochs) for name in OWN_FILES}
+        make(root, params, dataset, files)
     run(root, dataset)
     show(root)
 
@@ -196,25 +188,20 @@ def _chosen(table: dict[str, Any], dataset: str, parts: list[str] | None, epochs
     return table
 
 
-def _suite(dataset: str) -> dict[str, Any]:
-    table: dict[str, Any] = yaml.safe_load((ROOT / "docs" / dataset / "params.yaml").read_text(encoding="utf-8"))
-    return table
-
-
 def _replica(dataset: str, scale: float) -> dict[str, Any]:
     """Entry of a replica in params.yaml, at this scale."""
-    replica: dict[str, Any] = _params()["datasets"][REPLICAS[dataset]]
+    replica: dict[str, Any] = _read("params.yaml")["datasets"][REPLICAS[dataset]]
     return replica | {"obtain": replica["obtain"] | {"scale": scale}}
 
 
 def _options(dataset: str) -> dict[str, Any]:
     """Of the protocol."""
-    options: dict[str, Any] = _params()["processed"]["multvae-ml-20m"]["options"]
+    options: dict[str, Any] = _read("params.yaml")["processed"]["multvae-ml-20m"]["options"]
     return options | {"held_out": HELD_OUT[dataset]}
 
 
-def _params() -> dict[str, Any]:
-    table: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+def _read(name: str) -> dict[str, Any]:
+    table: dict[str, Any] = yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
     return table
 
 

@@ -21,8 +21,8 @@ import polars as pl
 import yaml
 
 from tasks.config.params import OWN_FILES
+from tests.parameters import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TREE = ("data/reference", "flows", "tasks", "params.yaml", "pyproject.toml", "requirements.lock")
 CONTRACTS = ("convert", "preprocess")
 SETTINGS = {
@@ -56,10 +56,7 @@ def main() -> None:
 
 def copy(root: Path) -> None:
     """The project with one data set and one suite."""
-    for name in TREE:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
-    params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
+    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     read = {"separator": ",", "interactions": {"user": "user", "item": "item", "rating": "rating", "timestamp": None}}
     dataset = {
         "source": "custom",
@@ -70,16 +67,23 @@ def copy(root: Path) -> None:
     options = next(entry["options"] for entry in params["processed"].values() if entry["protocol"] == "dpvae")
     params |= {"datasets": {"own": dataset}, "perturbed": {}, "words": {}}
     params["processed"] = {"own": {"dataset": "own", "protocol": "dpvae", "options": options | {"sample": None}}}
+    make(root, params, "own", {name: _own(name) for name in OWN_FILES})
+
+
+def make(root: Path, params: dict[str, Any], suite: str, files: dict[str, Any]) -> None:
+    """A copy of the project under git and DVC, with these parameters and the files of one suite."""
+    for name in TREE:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    suite = root / "suites/own"
-    suite.mkdir(parents=True)
-    for name in OWN_FILES:
-        (suite / name).write_text(_own(name), encoding="utf-8")
+    (root / "suites" / suite).mkdir(parents=True)
+    for name, table in files.items():
+        (root / "suites" / suite / name).write_text(yaml.safe_dump(table), encoding="utf-8")
     for command in (("git", "init", "-q"), (sys.executable, "-m", "dvc", "init", "-q")):
         subprocess.run(command, cwd=root, check=True)
 
 
-def _own(name: str) -> str:
+def _own(name: str) -> Any:
     """A file of the suite: those of `dpvae-ml-20m-twin`, which attacks nothing, with other data and systems."""
     table = yaml.safe_load((ROOT / "suites/dpvae-ml-20m-twin" / name).read_text(encoding="utf-8"))
     if "experiments" in table:
@@ -94,7 +98,7 @@ def _own(name: str) -> str:
         table |= {"experiments": {f"own-{system}": setting for system, setting in SETTINGS.items()}}
     if "tuning" in table:
         table["tuning"] = {"seed": table["tuning"]["seed"], "grid": {}}
-    return yaml.safe_dump(table)
+    return table
 
 
 def write_ratings(path: Path, rows: int, users: int, items: int) -> None:

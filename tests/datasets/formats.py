@@ -50,15 +50,16 @@ def require_pseudonymous(raw: RawTables, n_users: int) -> None:
     assert numbers <= {*range(n_users)}
 
 
-def write(folder: Path, name: str, content: str | bytes | list[str] | pl.DataFrame) -> None:
+def write(folder: Path, name: str, content: str | bytes | list[str] | pl.DataFrame) -> Path:
     """A file of a text, of bytes, of lines, or in Parquet."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, pl.DataFrame):
         content.write_parquet(path)
-        return
+        return path
     text = "".join(f"{line}\n" for line in content) if isinstance(content, list) else content
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
 
 
 def change_line(path: Path, line: int, wrong: str, encoding: str = "utf-8") -> None:

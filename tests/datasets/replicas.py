@@ -28,19 +28,16 @@ REPLICAS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
 
 
 def replica(name: str) -> Replica:
-    """What generates the data set."""
     source: Replica = resolve(SOURCES[REPLICAS[name][0]])
     return source
 
 
 def described(name: str) -> Description:
-    """Its description."""
     layout: Description = replica(name).layouts[REPLICAS[name][1].get("layout", "")]
     return layout
 
 
 def generated(folder: Path, name: str, scale: float, seed: int = 4, **more: Any) -> Path:
-    """The files of a replica, in `folder`."""
     folder.mkdir(parents=True)
     chosen = replica(name).ObtainOptions.model_validate({**REPLICAS[name][1], "scale": scale, "seed": seed, **more})
     replica(name).obtain(folder, Places(None, folder, folder), chosen)
@@ -48,7 +45,6 @@ def generated(folder: Path, name: str, scale: float, seed: int = 4, **more: Any)
 
 
 def converted(folder: Path, name: str) -> RawTables:
-    """The raw tables of the files in `folder`, below it."""
     _, _, format_, read = REPLICAS[name]
     module = resolve(FORMATS[format_])
     return formats.converted(module, folder, module.ReadOptions.model_validate(read))

@@ -15,13 +15,6 @@ from tasks.datasets.archive import unpack
 TEXT = b"1\t2\t3\n" * 1000
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "unpacked"
-    place.mkdir()
-    return place
-
-
 def packed(path: Path, *members: tuple[str | zipfile.ZipInfo, bytes]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
         for name, content in members:

@@ -38,22 +38,15 @@ READ: dict[str, Any] = {
     "social": {"source": "from", "target": "to", "relation": "how"},
 }
 FILES = {
-    "interactions": "who,what,stars,when\n7,10,5,881250949\n8,10,3.5,881250950\n7,20,1,881250951\n7,10,4,881250952\n",
-    "users": "id,years,sex\n7,24,F\n8,53,\n9,31,M\n",
-    "social": "from,to,how\n7,8,trusts\n9,9,follows\n",
+    "interactions.csv": "who,what,stars,when\n"
+    "7,10,5,881250949\n8,10,3.5,881250950\n7,20,1,881250951\n7,10,4,881250952\n",
+    "users.csv": "id,years,sex\n7,24,F\n8,53,\n9,31,M\n",
+    "social.csv": "from,to,how\n7,8,trusts\n9,9,follows\n",
 }
 
 
 def options(**changes: Any) -> ReadOptions:
     return ReadOptions.model_validate(copy.deepcopy(READ) | changes)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "raw").mkdir()
-    for table, content in FILES.items():
-        (tmp_path / "raw" / f"{table}.csv").write_text(content)
-    return tmp_path / "raw"
 
 
 def alone(folder: Path) -> dict[str, Any]:
@@ -117,7 +110,7 @@ def test_ids_that_turn_to_text_late_are_text_from_the_start(folder: Path, monkey
 
 def test_a_column_may_say_the_part_of_an_interaction(folder: Path) -> None:
     changes = alone(folder) | {"interactions": READ["interactions"] | {"split": "part"}}
-    table = FILES["interactions"].replace("\n", ",train\n").replace("when,train", "when,part")
+    table = FILES["interactions.csv"].replace("\n", ",train\n").replace("when,train", "when,part")
     (folder / "interactions.csv").write_text(table)
     assert set(converted(folder, **changes).scan("interactions").collect()["split"]) == {"train"}
     (folder / "interactions.csv").write_text(table + "8,20,2,881250953,dev\n")

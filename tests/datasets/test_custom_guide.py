@@ -17,8 +17,7 @@ from tasks.stages import convert as stage
 from tasks.stages import data, download
 from tests import parameters
 from tests.datasets.test_custom import ready
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.parameters import ROOT
 
 
 def guide(language: str) -> list[str]:

@@ -8,17 +8,11 @@ from tasks.core.errors import DataError
 from tasks.datasets import text
 from tasks.datasets.files import Column, TextTable
 from tasks.datasets.text import LATIN_1_OR_UTF_8
+from tests.datasets.test_text import LINES, written
 
 COLUMNS = {"user": Column(pl.Int32), "rating": Column(pl.Float64), "title": Column()}
 TABLE = TextTable("table.csv", COLUMNS)
 QUOTING = replace(TABLE, quoted=True)
-LINES = [f"{number},{number / 2},film {number}" for number in range(1, 41)]
-
-
-def written(folder: Path, content: bytes | str) -> Path:
-    path = folder / "table.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 @pytest.mark.parametrize(

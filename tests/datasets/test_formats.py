@@ -20,7 +20,6 @@ TEXT = [(name, file) for name, file in FILES if not file.endswith(".npy")]
 
 
 def read(sample: Sample, folder: Path) -> dict[Path, pl.DataFrame]:
-    """The raw tables of the files in `folder`."""
     target = folder.with_name("tables")
     target.mkdir(exist_ok=True)
     sample.read(folder, target)

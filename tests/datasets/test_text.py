@@ -8,14 +8,13 @@ from tasks.core.errors import DataError
 from tasks.core.raw import raw_writer
 from tasks.datasets import text
 from tasks.datasets.text import LATIN_1_OR_UTF_8, Pairs, allow, blocks, content, line_count, n_lines, require_unique
+from tests.datasets import formats
 
 LINES = [f"{number},{number / 2},film {number}" for number in range(1, 41)]
 
 
 def written(folder: Path, content: bytes | str) -> Path:
-    path = folder / "table.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
+    return formats.write(folder, "table.csv", content)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -75,18 +74,17 @@ def test_pairs_in_blocks_are_judged_as_in_one_table(tmp_path: Path, rows: list[t
     for start in range(0, len(table), 2):
         block = table.slice(start, 2)
         pairs.add(block["user"], block["item"])
-    expected = None
-    try:
-        require_unique(tmp_path, table, ["user", "item"], 2)
-    except DataError as error:
-        expected = str(error)
-    actual = None
-    try:
-        pairs.require_unique(tmp_path, ("user", "item"), 2)
-    except DataError as error:
-        actual = str(error)
-    assert actual == expected
-    assert (expected is None) == (len(set(rows)) == len(rows))
+    said = []
+    for repeats in (
+        lambda: require_unique(tmp_path, table, ["user", "item"], 2),
+        lambda: pairs.require_unique(tmp_path, ("user", "item"), 2),
+    ):
+        try:
+            said.append(repeats())
+        except DataError as error:
+            said.append(str(error))
+    assert said[0] == said[1]
+    assert (said[0] is None) == (len(set(rows)) == len(rows))
 
 
 @pytest.mark.parametrize("group", [1, 2, 100])

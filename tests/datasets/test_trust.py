@@ -12,7 +12,7 @@ from tasks.core.errors import ByHandError, DataError
 from tasks.core.raw import RawTables
 from tasks.datasets import trust
 from tasks.datasets.files import Column
-from tasks.datasets.trust import CIAO, EPINIONS, Matrix, ReleaseOptions, TrustNetwork
+from tasks.datasets.trust import CIAO, EPINIONS, Matrix, ReleaseOptions
 from tests.datasets import formats
 
 Table = NDArray[np.int64]
@@ -26,8 +26,7 @@ TRUST_FILES = {"ciao": ("trustnetwork.mat", "trustnetwork"), "epinions": ("epini
 PLAIN, TIMES = ReleaseOptions(release="plain"), ReleaseOptions(release="timestamps")
 
 
-def network(name: str) -> TrustNetwork:
-    return {"ciao": CIAO, "epinions": EPINIONS}[name]
+NETWORKS = {"ciao": CIAO, "epinions": EPINIONS}
 
 
 def save(folder: Path, name: str, ratings: Table | None = None, trust: Table = TRUST) -> None:
@@ -43,15 +42,15 @@ def save_plain(folder: Path, ratings: Table) -> None:
 
 
 def converted(folder: Path, name: str) -> RawTables:
-    return formats.converted(network(name), folder)
+    return formats.converted(NETWORKS[name], folder)
 
 
 def refused(folder: Path, name: str, match: str) -> None:
-    formats.refused(network(name), folder, match)
+    formats.refused(NETWORKS[name], folder, match)
 
 
 def real(mirror: Path, folder: Path, name: str, release: ReleaseOptions = TIMES) -> tuple[pl.DataFrame, pl.DataFrame]:
-    raw = converted(formats.obtained(network(name), folder.parent, mirror, release), name)
+    raw = converted(formats.obtained(NETWORKS[name], folder.parent, mirror, release), name)
     return raw.scan("interactions").collect(), raw.scan("social").collect()
 
 

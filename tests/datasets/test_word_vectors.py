@@ -1,7 +1,5 @@
 """Vectors of words: components, scales that users cannot move, and fallbacks; and the words that users have."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +13,8 @@ from tasks.core.errors import DataError
 from tasks.datasets import glove, movielens, words
 from tasks.datasets.word_vectors import RELATED, Vocabulary, gaussian, look_up, sub_words, value_vectors, vocabulary
 from tasks.datasets.words import AGE_BANDS, attribute, category_words
+from tests.command import python
 
-ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(3)
 N, WIDTH = 300, 8
 WORDS = [f"word{number}" for number in range(N)]
@@ -138,17 +136,7 @@ def test_words_spelt_alike_have_hashed_vectors_alike() -> None:
 def test_hashed_vectors_are_the_same_in_every_process() -> None:
     """Python's own hash of a text differs from run to run."""
     code = "from tasks.datasets.word_vectors import gaussian; print(gaussian('writer', 3, 7).tolist())"
-    said = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            env={"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
+    said = {python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}
     assert said == {f"{gaussian('writer', 3, 7).tolist()}\n"}
     assert not np.allclose(gaussian("writer", 3, 7), gaussian("writer", 3, 8))
 

@@ -5,7 +5,6 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score, precision_score
 from sklearn.tree import DecisionTreeClassifier
 
-from tasks.core.errors import DataError
 from tasks.evaluation.classification import (
     UNKNOWN,
     class_scores,
@@ -78,7 +77,6 @@ def test_equal_seeds_give_equal_scores_and_unknown_users_and_their_order_change_
     changed[np.setdiff1d(np.arange(60), users)] += 100
     assert predict_labels(changed, users[order], labels[order], seed=1) == actual
     assert predict_labels(vectors, users, labels, seed=2) != actual
-
     classes = np.full(60, UNKNOWN)
     classes[users] = labels[:, 0]
     known = predict_classes(vectors, classes, logistic_regression, seed=1)
@@ -122,22 +120,3 @@ def test_splits_test_a_fifth_and_always_leave_somebody_to_learn_from() -> None:
     assert held_out(2, 0.01, 3, 0).sum(axis=1).tolist() == [1] * 3
     assert held_out(2, 0.99, 3, 0).sum(axis=1).tolist() == [1] * 3
     assert (held_out(101, 0.2, 7, 3)[:2] == held_out(101, 0.2, 2, 3)).all(), "more repeats change none of the first"
-
-
-def test_nothing_to_learn_from_and_nonsense_are_refused() -> None:
-    vectors = np.ones((5, 2))
-    none = np.empty((0,), int)
-    with pytest.raises(DataError, match="known of 0 users"):
-        predict_labels(vectors, none, np.empty((0, 3), int), seed=0)
-    with pytest.raises(DataError, match="known of 0 users"):
-        predict_classes(vectors, np.full(5, UNKNOWN), decision_tree, seed=0)
-    with pytest.raises(DataError, match="known of 1 users"):
-        predict_classes(vectors, np.array([UNKNOWN, 1, UNKNOWN, UNKNOWN, UNKNOWN]), decision_tree, seed=0)
-    with pytest.raises(DataError, match="neither 0 nor 1"):
-        predict_labels(vectors, np.arange(3), np.full((3, 2), -1), seed=0)
-    with pytest.raises(DataError, match="there twice"):
-        predict_labels(vectors, np.array([1, 1, 2]), np.ones((3, 2), int), seed=0)
-    with pytest.raises(DataError, match="user 5 is none of the 5"):
-        predict_labels(vectors, np.array([1, 5]), np.ones((2, 2), int), seed=0)
-    with pytest.raises(DataError, match="first user 3"):
-        predict_labels(np.where(np.arange(5)[:, None] == 3, np.nan, vectors), np.arange(5), np.ones((5, 1)), seed=0)

@@ -108,26 +108,6 @@ def test_one_run_or_one_user_decides_nothing(shape: tuple[int, int], why: str) -
     assert judged == (0.5, -math.inf, math.inf, "none", why)
 
 
-@pytest.mark.parametrize(
-    "wrong", [replace(KNOWN, mean=math.nan), replace(KNOWN, var_users=math.inf), replace(KNOWN, var_runs=-0.1)]
-)
-def test_means_and_variances_that_cannot_be_are_refused(wrong: Difference) -> None:
-    with pytest.raises(ValueError, match="not a difference"):
-        interval(wrong)
-
-
-def test_what_is_no_difference_is_refused() -> None:
-    values, ones = np.random.default_rng(8).random((4, 5)), np.ones((4, 5), np.int64)
-    with pytest.raises(ValueError, match="not finite"):
-        equal(np.where(values == values.max(), np.nan, values))
-    with pytest.raises(ValueError, match="no examples"):
-        difference(values, values, ones * (np.arange(5) > 0), ONE_SPLIT)
-    with pytest.raises(ValueError, match="sums of"):
-        difference(values, values[:, 1:], ones, ONE_SPLIT)
-    with pytest.raises(ValueError, match="the overlap must"):
-        interval(KNOWN, overlap=-1.0)
-
-
 def system(values: dict[int, NDArray[np.float64]], metric: str = "full/ndcg") -> pl.DataFrame:
     """A system of such values of users by run."""
     tables = [

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.core.errors import DataError, DivergenceError
 from tasks.core.hashing import Uniforms
 from tasks.evaluation.metrics import means, ranking_metrics, sampled_metrics
 from tasks.evaluation.ranking import (
@@ -86,30 +84,7 @@ def test_top_k_leaves_the_scorers_own_tensor_untouched() -> None:
     np.testing.assert_array_equal(table.numpy(), scores)
 
 
-def test_top_k_names_the_user_with_too_few_unseen_items() -> None:
-    seen = Seen.from_pairs(np.array([1, 1, 1]), np.array([0, 1, 2]), 2)
-    with pytest.raises(DataError, match=r"user 1 has only 2 of 5 items .* k = 3"):
-        top_k(constant(5), np.arange(2, dtype=np.int32), seen, 3, tie_order(5, 0))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_scores_that_are_not_finite_are_refused(bad: float) -> None:
-    scores = np.ones((3, 4), np.float32)
-    scores[1] = bad
-    with pytest.raises(DivergenceError, match="user 1 are not finite"):
-        top_k(
-            scorer(scores), np.arange(3, dtype=np.int32), Seen.from_pairs(*np.zeros((2, 0), int), 3), 2, tie_order(4, 0)
-        )
-
-
-def test_sampled_ranks_refuse_scores_that_are_not_numbers() -> None:
-    scores = np.ones((3, 4), np.float32)
-    scores[2, 1] = np.nan
-    with pytest.raises(DivergenceError, match="user 2 are not numbers"):
-        sampled_ranks(scorer(scores), np.int32([0, 2]), np.int32([0, 0]), np.int32([[1, 2], [1, 2]]), draws(3, 4))
-
-
-def test_seen_counts_a_repeated_pair_once_and_refuses_unknown_users() -> None:
+def test_seen_counts_a_repeated_pair_once() -> None:
     seen = Seen.from_pairs(np.array([2, 0, 2, 2]), np.array([3, 1, 3, 0]), 3)
     assert seen.counts.tolist() == [1, 0, 2]
     assert seen.items.tolist() == [1, 0, 3]
@@ -118,8 +93,6 @@ def test_seen_counts_a_repeated_pair_once_and_refuses_unknown_users() -> None:
         [False, False, False],
         [True, False, True],
     ]
-    with pytest.raises(ValueError, match=r"0\.\.1"):
-        Seen.from_pairs(np.array([2]), np.array([0]), 2)
 
 
 @pytest.mark.parametrize("n_items", [40, 130])
@@ -173,12 +146,6 @@ def test_which_of_two_items_goes_first_does_not_depend_on_other_items() -> None:
     order, fewer = (item_order(Uniforms.of(3, [], chosen)) for chosen in (names, names[10:]))
     assert sorted(order) == list(range(50))
     np.testing.assert_array_equal(order[10:].argsort(), fewer.argsort())
-
-
-def test_negatives_are_refused_when_too_few_items_are_left() -> None:
-    seen = Seen.from_pairs(np.zeros(8, int), np.arange(8), 1)
-    with pytest.raises(DataError, match="user 0 has only 2 unobserved items, fewer than 3"):
-        sampled_negatives(np.int32([0]), np.int32([0]), seen, 3, draws(1, 10))
 
 
 def test_sampled_ranks_count_the_negatives_above_and_ignore_the_order_of_rows() -> None:
@@ -254,20 +221,3 @@ def test_sampled_metrics_of_known_ranks() -> None:
     assert metrics["hit"] == {1: 0.25, 5: 0.75}
     assert metrics["mrr"] == {1: 0.25, 5: pytest.approx((1 + 1 / 2 + 1 / 5) / 4)}
     assert metrics["ndcg"] == {1: 0.25, 5: pytest.approx((1 + 1 / np.log2(3) + 1 / np.log2(6)) / 4)}
-
-
-def refused(call: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match=r"cut-offs|user|positive"):
-        call()
-
-
-def test_impossible_requests_are_refused() -> None:
-    first = Seen.from_pairs(np.array([0]), np.array([0]), 1)
-    none = Seen.from_pairs(*np.zeros((2, 0), int), 1)
-    items = np.int32([[0, 1]])
-    refused(lambda: full_values(items, first, [3]))
-    refused(lambda: full_values(items, first, []))
-    refused(lambda: full_values(items, none, [1]))
-    refused(lambda: full_values(np.int32([[0], [1]]), first, [1]))
-    refused(lambda: sampled_metrics(np.array([1]), [0]))
-    refused(lambda: sampled_metrics(np.array([], int), [1]))

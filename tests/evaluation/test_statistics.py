@@ -16,18 +16,9 @@ def test_summary_of_known_values() -> None:
     assert actual.std == pytest.approx(math.sqrt(5 / 3))
     assert 1 <= actual.low < 2.5 < actual.high <= 4
     assert summary([1.0, 2.0, 3.0, 4.0]) == actual
-
-
-def test_a_single_value_has_no_spread() -> None:
-    actual = summary([0.3])
-    assert (actual.mean, actual.low, actual.high) == (0.3, 0.3, 0.3)
-    assert math.isnan(actual.std)
-
-
-@pytest.mark.parametrize("bad", [[], [1.0, math.nan], [math.inf], [[1.0]]])
-def test_values_that_are_not_numbers_are_refused(bad: list[float]) -> None:
-    with pytest.raises(ValueError, match="finite"):
-        summary(bad)
+    alone = summary([0.3])
+    assert (alone.mean, alone.low, alone.high) == (0.3, 0.3, 0.3)
+    assert math.isnan(alone.std)
 
 
 def test_the_bootstrap_interval_equals_plain_resampling() -> None:
@@ -42,8 +33,6 @@ def test_holm_of_known_values() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.6, 0.9]) == [1.0, 1.0]
     assert holm([]) == []
-    with pytest.raises(ValueError, match="p-values"):
-        holm([1.2])
 
 
 def test_paired_tests_use_the_pairing_and_correct_together() -> None:
@@ -91,18 +80,6 @@ def test_the_corrected_test_equals_its_formula() -> None:
     assert actual.effect == pytest.approx(mean / math.sqrt(variance))  # what was seen, whatever it proves
 
 
-@pytest.mark.parametrize("overlap", [-0.1, math.nan, math.inf])
-def test_an_overlap_is_a_ratio(overlap: float) -> None:
-    with pytest.raises(ValueError, match="overlap"):
-        paired_tests({"claim": ([1.0, 2.0], [1.0, 3.0])}, overlap=overlap)
-
-
-@pytest.mark.parametrize("pair", [([1.0], [2.0]), ([1.0, 2.0], [1.0, 2.0, 3.0])])
-def test_a_paired_test_needs_the_same_seeds(pair: tuple[list[float], list[float]]) -> None:
-    with pytest.raises(ValueError, match="claim: a paired test needs the same"):
-        paired_tests({"claim": pair})
-
-
 def test_the_crossed_interval_covers_the_mean_of_seeds_and_users() -> None:
     """Seed and user effects with five seeds and 200 users: of 300 tables the 95 % interval covers the true mean in at
     least 85 % (five seeds give too narrow a share of the interval; a binomial of 300 at 0.9 is below 0.85 in 0.3 %)."""
@@ -128,8 +105,6 @@ def test_the_crossed_interval_has_no_width_without_spread_and_is_the_plain_one_f
     low, high = crossed_interval(values[None], resamples=20_000)
     plain = bootstrap_interval(values, resamples=20_000)
     assert (low, high) == pytest.approx(plain, abs=0.005)
-    with pytest.raises(ValueError, match="a table of finite values"):
-        crossed_interval(values)
 
 
 def test_over_splits_and_seeds_the_more_careful_of_two_tests_decides() -> None:
@@ -181,11 +156,7 @@ def test_splits_that_differ_alone_are_tested_as_splits() -> None:
         paired_tests({"": (np.repeat(a[:, None], n, axis=1), np.repeat(b[:, None], n, axis=1))})[""] for n in (1, 5)
     )
     assert (repeated.p, repeated.low) == pytest.approx((alone.p, alone.low), rel=1e-9)
-
-
-def test_splits_without_a_second_seed_are_independent_runs() -> None:
-    a, b = np.random.default_rng(4).normal(size=(2, 3))
-    assert paired_tests({"": (a[:, None], b[:, None])})[""] == paired_tests({"": (a, b)})[""]
+    assert alone == paired_tests({"": (a, b)})[""]  # without a second seed they are independent runs
 
 
 def test_over_folds_the_plain_test_alarms_falsely_and_the_corrected_one_does_not() -> None:

@@ -13,5 +13,4 @@ Here = Callable[..., CompletedProcess[str]]
 
 @pytest.fixture
 def here() -> Here:
-    """`dprec audit` in a folder."""
     return lambda folder, *arguments: dprec(Path(folder), "audit", *arguments)

@@ -24,7 +24,6 @@ HEADER = "userId,movieId,rating,timestamp"
 
 
 def ratings(folder: Path, n_users: int = 150, n_items: int = 400, each: int = 12) -> Path:
-    """Random interactions."""
     rng = np.random.default_rng(1)
     rows = [
         f"{user},{item},{rng.integers(1, 6)},{rng.integers(10**9)}"
@@ -64,23 +63,14 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "planted"
 
 
-@pytest.mark.parametrize(
-    ("row", "complaint"),
-    [
-        ("1,9,five,0", "rating is 'five', not a number"),
-        ("1,9,nan,0", "rating is nan, not a finite number"),
-        ("1,,5,0", "movieId is empty"),
-        ("1,9,5", "3 fields instead of 4"),
-    ],
-)
-def test_a_bad_row_is_named_before_anything_is_written(tmp_path: Path, row: str, complaint: str) -> None:
+def test_a_bad_row_is_named_before_anything_is_written(tmp_path: Path) -> None:
     path = ratings(tmp_path)
     with path.open("a") as file:
-        file.write(row + "\n")
-    place = len(path.read_text().splitlines())
-    with pytest.raises(DataError, match=f"ratings.csv:{place}: {complaint}"):
+        file.write("1,,5,0\n")
+    complaint = f"ratings.csv:{len(path.read_text().splitlines())}: movieId is empty"
+    with pytest.raises(DataError, match=complaint):
         plant(path, 10, 3, 1, tmp_path / "new", Names())
-    with pytest.raises(DataError, match=f"ratings.csv:{place}: {complaint}"):
+    with pytest.raises(DataError, match=complaint):
         repeat(Repeated("true {train} {out}", 2, tmp_path / "work", canaries=0), AuditRequest(path, path), quiet)
     assert not (tmp_path / "new").exists()
 

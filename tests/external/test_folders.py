@@ -1,7 +1,6 @@
 """Git takes nothing of what an audit writes, wherever that is; a folder that was there is left as it is."""
 
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,13 @@ from tasks.external.command import Repeated, repeat
 from tasks.external.findings import Audit
 from tasks.external.reading import Names
 from tasks.external.run import AuditRequest
+from tests.command import git
 from tests.external.test_canaries import ratings
 from tests.external.worlds import quiet
 
 
-def untracked(folder: Path) -> str:
-    listed = ["git", "ls-files", "--others", "--exclude-standard"]
-    return subprocess.run(listed, cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
 def test_git_takes_no_folder_that_an_audit_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    git(tmp_path, "init", "-q")
     table = ratings(tmp_path)
     plant(table, 10, 3, 1, tmp_path / "below/planted", Names())
     with pytest.raises(DataError):
@@ -31,7 +26,7 @@ def test_git_takes_no_folder_that_an_audit_makes(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(writing, "render", lambda _: "")
     writing.write(Audit.model_construct(), None, tmp_path / "audit")
     assert all((tmp_path / name).is_dir() for name in ("below/planted", "audit-runs", "audit"))
-    assert untracked(tmp_path).split() == [table.name]
+    assert git(tmp_path, "ls-files", "--others", "--exclude-standard").split() == [table.name]
 
 
 def test_a_folder_that_was_there_is_left_as_it_is(tmp_path: Path) -> None:

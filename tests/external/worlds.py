@@ -122,7 +122,6 @@ def random_lists(made: World, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def own_items(made: World, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Each trained user's own training items."""
     return best(made.trained + 0.1 * rng.random(made.trained.shape))
 
 
@@ -175,7 +174,6 @@ def quiet(line: str) -> None:
 
 
 def names(prefix: str, ids: NDArray[np.int64]) -> list[str]:
-    """Text ids."""
     return [f"{prefix}{i}" for i in ids]
 
 

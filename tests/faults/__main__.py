@@ -14,8 +14,8 @@ from typing import Any
 from flows import server
 from tests.faults import concurrent, corruptions, disk, kills
 from tests.faults.suite import RUN, Setup, alone, make
+from tests.parameters import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PARTS = {"kills": kills.rows, "corruptions": corruptions.rows, "disk": disk.rows, "beside": concurrent.rows}
 TABLE = ROOT / "docs" / "faults.csv"
 COLUMNS = ("fault", "times", "right")

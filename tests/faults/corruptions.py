@@ -159,10 +159,7 @@ def _uncached(damage: Damage) -> Damage:
 
 
 def _replace(name: str, text: str) -> Damage:
-    def damage(suite: Suite) -> None:
-        suite.write(name, text)
-
-    return damage
+    return lambda suite: suite.write(name, text)
 
 
 def _remove(*names: str) -> Damage:

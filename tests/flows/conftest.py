@@ -139,7 +139,6 @@ class Project:
         )
 
     def write(self, name: str, text: str) -> None:
-        """Write a file of the project."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -173,7 +172,6 @@ class Project:
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 300.0) -> None:
-    """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline
@@ -194,7 +192,6 @@ def holding(begun: str, environment: dict[str, str]) -> Iterator[subprocess.Pope
 
 
 def wait_for(path: Path) -> None:
-    """Wait until a file is there."""
     wait_until(path.exists)
 
 
@@ -269,7 +266,6 @@ def inside(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def make(root: Path) -> Project:
-    """Create the tiny project."""
     root.mkdir(parents=True)
     tiny = Project(root)
     params = parameters.read()

@@ -34,11 +34,6 @@ def test_nothing_is_loaded_that_is_not_needed(project: Project, code: str, names
     assert project.call(sys.executable, "-c", loaded).stdout == "[]\n"
 
 
-def exposed(folder: Path) -> list[Path]:
-    """What others than the owner can read or write."""
-    return [path for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077]
-
-
 def test_dvc_unpickles_nothing_from_a_folder_of_everybodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By default it keeps what it remembers of files in /var/tmp."""
     site = tmp_path / ".dvc/tmp/site"
@@ -54,7 +49,8 @@ def test_a_run_ends_with_the_report_and_a_second_one_has_nothing_to_do(project: 
     assert (first.returncode, first.stdout.splitlines()[-1]) == (0, "report: data/reports/demo/index.html")
     assert first.stderr == ""
     assert len(project.ran()) == 4
-    assert exposed(project.root / "data") == []
+    data = project.root / "data"
+    assert [path for path in (data, *data.rglob("*")) if path.lstat().st_mode & 0o077] == [], "only its owner's"
     for closed in (".dvc/cache", ".dvc/tmp/site"):
         assert stat.S_IMODE((project.root / closed).stat().st_mode) == 0o700
     second = project.dprec("run", "demo")

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, stdev
@@ -14,6 +13,7 @@ from tasks.config.params import load
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.pipeline.provenance import processor
 from tasks.stages import agreement
+from tests.command import git
 from tests.flows.conftest import ROOT, Project
 
 BANDS = {"sampled-*": 0.03, "full/*": 0.03, "attribute/*": 0.1, "iterations": 100}
@@ -42,9 +42,8 @@ def test_where_seeds_differ_more_three_standard_errors_are_allowed() -> None:
     """Variance 0.02 of two seeds: 0.01 of their mean, on both sides together a standard error of 0.1414."""
     committed = agreement.means(table(0.4, 0.6), "committed")
     assert agreement.compare(committed, agreement.means(table(0.4 + 0.42, 0.6 + 0.42), "regenerated"), BANDS)[1] == []
-    (difference,) = agreement.compare(committed, agreement.means(table(0.4 + 0.43, 0.6 + 0.43), "regenerated"), BANDS)[
-        1
-    ]
+    outside = agreement.means(table(0.4 + 0.43, 0.6 + 0.43), "regenerated")
+    (difference,) = agreement.compare(committed, outside, BANDS)[1]
     assert difference.endswith("(+0.4300, allowed 0.42)")
 
 
@@ -92,24 +91,21 @@ def test_what_is_no_metrics_table_is_refused(text: str, message: str) -> None:
 
 
 def test_the_command_compares_with_a_revision(finished: Project) -> None:
-    def git(*arguments: str) -> None:
-        subprocess.run(["git", *arguments], cwd=finished.root, check=True, capture_output=True)
-
     path = "data/results/demo/metrics.csv"
     finished.write(path, table(0.5))
     finished.write("data/provenance/check/metrics/demo.json", "{}")
     without = finished.dprec("compare", "demo")
     assert (without.returncode, without.stderr.count("\n")) == (1, 1)
     assert "HEAD has no numbers to compare with" in without.stderr
-    git("add", "--force", path)
-    git("commit", "-q", "-m", "numbers")
+    git(finished.root, "add", "--force", path)
+    git(finished.root, "commit", "-q", "-m", "numbers")
     assert finished.dprec("compare", "demo").stdout == "demo: 1 numbers agree with those of HEAD\n"
     finished.write(path, table(0.6))
     left = finished.dprec("compare", "demo")
     assert left.returncode == 1
     assert left.stdout == "demo-bpr base full/hit@10: 0.5000 -> 0.6000 (+0.1000, allowed 0.03)\n"
     assert left.stderr == "dprec: 1 of 1 numbers of demo left their band around those of HEAD\n"
-    git("commit", "-q", "-a", "-m", "other numbers")
+    git(finished.root, "commit", "-q", "-a", "-m", "other numbers")
     assert finished.dprec("compare", "demo").returncode == 0
     assert finished.dprec("compare", "demo", "--against", "HEAD~1").returncode == 1
     # What looks like an option of git's is a revision that is not there.

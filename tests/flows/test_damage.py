@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -95,37 +95,23 @@ else:
         sys.exit(str(error))
     place.write_text(file.read_text())
 """
-CHECKED_PIPELINE = """
-stages:
-  preprocess:
-    foreach: [demo]
-    do:
-      wdir: ..
-      cmd: python checked.py preprocess@demo data/processed/demo
-      outs: [data/processed/demo]
-      deps: [checked.py]
-  check-processed:
-    foreach: [demo]
-    do:
-      wdir: ..
-      cmd: python checked.py check-processed@demo data/quality/processed/demo.json
-      deps: [data/processed/demo]
-      outs: [data/quality/processed/demo.json]
-  train:
-    foreach: [demo]
-    do:
-      wdir: ..
-      cmd: python checked.py train@demo data/model
-      deps: [data/processed/demo, data/quality/processed/demo.json, code/a.py]
-      outs: [data/model]
-"""
+DATA, VERDICT = "data/processed/demo", "data/quality/processed/demo.json"
+
+
+def stage(name: str, out: str, *deps: str) -> dict[str, Any]:
+    of = {"wdir": "..", "cmd": f"python checked.py {name}@demo {out}", "outs": [out], "deps": [*deps]}
+    return {name: {"foreach": ["demo"], "do": of}}
+
+
+CHECKED_PIPELINE = stage("preprocess", DATA, "checked.py") | stage("check-processed", VERDICT, DATA)
+CHECKED_PIPELINE |= stage("train", "data/model", DATA, VERDICT, "code/a.py")
 
 
 @pytest.mark.parametrize("how", ["the disk lost a bit", "someone wrote into it"])
 def test_the_remedy_for_a_file_that_is_not_the_one_that_was_checked_works(finished: Project, how: str) -> None:
     """Each command that the message names is tried; DVC alone would say that nothing changed."""
     finished.write("checked.py", CHECKED)
-    finished.write("data/dvc.yaml", CHECKED_PIPELINE)
+    finished.write("data/dvc.yaml", yaml.safe_dump({"stages": CHECKED_PIPELINE}))
     train = ["repro", "-q", "data/dvc.yaml:train@demo"]
     assert finished.dvc(*train) == 0
     finished.write("code/a.py", "# changed\n")

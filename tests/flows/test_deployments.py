@@ -21,6 +21,7 @@ from flows.entries import PREPARED
 from flows.execution import StageFailed
 from tasks.core.errors import ConfigurationError
 from tasks.pipeline.common import REPORTS
+from tests.command import git
 from tests.flows.conftest import ROOT, Project, wait_until
 from tests.flows.test_pipeline import ask, regenerate
 
@@ -138,16 +139,8 @@ def test_reports_are_served_to_whoever_knows_their_address(tmp_path: Path, monke
     for wrong in ("", "/", "/demo/index.html", "/wrong/demo/index.html"):
         assert httpx.get(origin + wrong).status_code == 404, wrong
     (REPORTS / "demo" / "data").mkdir()
-    for wrong in (
-        "",
-        "/",
-        "/demo/data",
-        "/demo/data/",
-        "/../prefect.db",
-        "/%2e%2e/prefect.db",
-        "/demo/..%2f..%2fprefect.db",
-        "/demo/%00",
-    ):
+    outside = ("/../prefect.db", "/%2e%2e/prefect.db", "/demo/..%2f..%2fprefect.db", "/demo/%00")
+    for wrong in ("", "/", "/demo/data", "/demo/data/", *outside):
         answer = httpx.get(address + wrong, follow_redirects=True)
         assert answer.status_code == 404, wrong
         assert "not to be read" not in answer.text
@@ -174,19 +167,14 @@ def in_image(path: Path) -> bool:
 
 def test_of_git_an_image_has_the_history_and_no_configuration(tmp_path: Path) -> None:
     """Addresses of remotes may hold tokens: they stand in the configuration, in logs, and in what was fetched."""
-
-    def git(*arguments: str, cwd: Path) -> str:
-        command = ["git", "-c", "user.name=tests", "-c", "user.email=tests@localhost", *arguments]
-        return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True).stdout
-
     first, second, image = (tmp_path / name for name in ("first", "second", "image"))
     first.mkdir()
-    git("init", "-q", cwd=first)
+    git(first, "init", "-q")
     (first / "file").write_text("text\n")
-    git("add", "file", cwd=first)
-    git("commit", "-q", "-m", "one", cwd=first)
-    git("clone", "-q", f"file://{first}", str(second), cwd=tmp_path)
-    git("fetch", "-q", "origin", cwd=second)
+    git(first, "add", "file")
+    git(first, "commit", "-q", "-m", "one")
+    git(tmp_path, "clone", "-q", f"file://{first}", str(second))
+    git(second, "fetch", "-q", "origin")
     (second / ".git/credentials").write_text("secret")
     (second / ".env").write_text("TOKEN=secret")
     (second / "own").mkdir()
@@ -198,9 +186,9 @@ def test_of_git_an_image_has_the_history_and_no_configuration(tmp_path: Path) ->
     kept = {path.name for path in (image / ".git").iterdir()}
     assert kept == {"HEAD", "index", "objects", "packed-refs", "refs"}
     assert {path.name for path in image.iterdir()} == {".git", "file"}
-    assert git("rev-parse", "HEAD", cwd=image) == git("rev-parse", "HEAD", cwd=first)
-    assert git("show", "HEAD:./file", cwd=image) == "text\n"
-    assert git("status", "--porcelain", cwd=image) == ""
+    assert git(image, "rev-parse", "HEAD") == git(first, "rev-parse", "HEAD")
+    assert git(image, "show", "HEAD:./file") == "text\n"
+    assert git(image, "status", "--porcelain") == ""
 
 
 def test_the_address_of_a_package_index_is_a_secret_of_the_build() -> None:

@@ -7,19 +7,13 @@ from pathlib import Path
 import pytest
 
 from tasks.pipeline.provenance import processor
+from tests.command import git
 from tests.flows.conftest import Project
 
 pytestmark = pytest.mark.slow
 
 LOCK = "suites/demo/dvc.lock"
 OTHER = "0" * 32
-
-
-def git(project: Project, *arguments: str) -> str:
-    """What git prints."""
-    done = project.call("git", *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture
@@ -34,8 +28,8 @@ def committed(finished: Project) -> str:
     Path("data/results/demo").mkdir(parents=True)
     Path("data/results/demo/metrics.csv").write_text("0.5\n")
     write_provenance("another")
-    git(finished, "add", "-f", "dvc.lock", "suites", "data/results")
-    git(finished, "commit", "-q", "-m", "results")
+    git(finished.root, "add", "-f", "dvc.lock", "suites", "data/results")
+    git(finished.root, "commit", "-q", "-m", "results")
     return text
 
 
@@ -56,7 +50,7 @@ def test_where_the_results_are_those_committed_git_sees_no_change(
     finished: Project, committed: str, address: str
 ) -> None:
     run(finished, address)
-    assert git(finished, "status", "--porcelain") == ""
+    assert git(finished.root, "status", "--porcelain") == ""
     assert Path(LOCK).read_text() == committed
     assert finished.dprec("check", "demo").stdout.startswith("report@demo: 0 of 4 stages to run")
 
@@ -92,6 +86,6 @@ def test_other_results_and_those_of_the_same_processor_have_their_own_lock(
         Path("data/results/demo/metrics.csv").write_text("0.6\n")
     else:
         write_provenance(f"{processor()}, cuda:0")
-        git(finished, "commit", "-q", "-a", "-m", "of this processor")
+        git(finished.root, "commit", "-q", "-a", "-m", "of this processor")
     run(finished, address)
     assert OTHER not in Path(LOCK).read_text()

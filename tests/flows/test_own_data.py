@@ -30,6 +30,7 @@ from tasks.papers.gerai import protocol as gerai
 from tasks.papers.protocol import keep_latest
 from tasks.stages.data import tables_of
 from tests import parameters
+from tests.command import git
 from tests.flows.conftest import HOLDS_PROJECT, ROOT, holding
 
 USUAL = Names()
@@ -321,7 +322,7 @@ def test_a_name_that_yaml_could_take_for_something_else_is_a_name(name: str) -> 
 
 
 def test_a_file_that_git_would_take_is_refused_until_git_ignores_it() -> None:
-    subprocess.run(["git", "init", "-q"], check=True)
+    git(Path(), "init", "-q")
     before = {path.name for path in Path().iterdir()}
     for ratings, people in (("ratings.csv", "people.csv"), (Path("ratings.csv").resolve(), "people.csv")):
         with pytest.raises(

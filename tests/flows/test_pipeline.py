@@ -14,7 +14,6 @@ from filelock import FileLock
 from flows.deployments import schedules
 from flows.execution import LOCK, StageFailed
 from flows.server import CREDENTIAL
-from tasks.core.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project, credential, wait_for, wait_until
 
 pytestmark = pytest.mark.slow
@@ -35,7 +34,6 @@ def regenerate(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 
 
 def ask(address: str, what: str, **filters: Any) -> list[dict[str, Any]]:
-    """Records of the server."""
     answer = httpx.post(f"{address}/{what}/filter", json=filters, timeout=120.0, auth=credential())
     answer.raise_for_status()
     return answer.json()  # type: ignore[no-any-return]
@@ -149,13 +147,6 @@ def test_as_many_stages_side_by_side_as_asked_for(
     regenerate("demo", jobs=1)
     assert not overlap()
     assert sorted(finished.ran()) == ["train@a", "train@a", "train@b", "train@b"]
-
-
-def test_wrong_parameters_fail_before_anything_runs(inside: Project, regenerate: Callable[..., Any]) -> None:
-    inside.write("params.yaml", (inside.root / "params.yaml").read_text() + "surprise: 1\n")
-    with pytest.raises(ConfigurationError, match=r"params\.yaml: surprise: unknown key"):
-        regenerate("demo")
-    assert inside.ran() == []
 
 
 def test_every_suite_that_needs_nothing_placed_by_hand_is_scheduled_at_a_time_of_its_own(

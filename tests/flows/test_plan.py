@@ -22,6 +22,7 @@ def test_every_step_comes_after_what_it_needs_and_nothing_else_is_planned() -> N
     assert [step.name for step in todo.steps] == ["download@demo", "train@a"]
     assert [step.address for step in todo.steps] == ["download@demo", "suites/demo/dvc.yaml:train@a"]
     todo = read()
+    assert {step.why for step in todo.steps} == {"first run"}
     names = [step.name for step in todo.steps]
     assert sorted(names) == ["download@demo", "report@demo", "train@a", "train@b"]
     for step in todo.steps:
@@ -32,25 +33,14 @@ def test_every_step_comes_after_what_it_needs_and_nothing_else_is_planned() -> N
         assert [of_all.target for of_all in plan.read_all(project)] == ["report@demo"]
 
 
-@pytest.mark.usefixtures("inside")
-def test_a_project_in_which_nothing_ran_runs_everything() -> None:
-    assert {step.why for step in read().steps} == {"first run"}
-
-
-@pytest.mark.usefixtures("finished")
-def test_nothing_is_left_to_do_after_a_run() -> None:
-    todo = read()
-    assert not todo.pending
-    assert {step.why for step in todo.steps} == {"up to date"}
-
-
-def test_a_changed_module_runs_its_stages_again_and_those_after_them(finished: Project) -> None:
+def test_after_a_run_a_changed_module_or_a_missing_output_runs_a_stage_again_and_those_after_it(
+    finished: Project,
+) -> None:
+    assert ([*read().pending], {step.why for step in read().steps}) == ([], {"up to date"})
     finished.write("code/a.py", "# changed\n")
     why = {step.name: step.why for step in read().pending}
     assert why == {"train@a": "code/a.py changed", "report@demo": "after train@a"}
-
-
-def test_a_missing_output_is_the_reason(finished: Project) -> None:
+    finished.write("code/a.py", "")
     shutil.rmtree(finished.root / "data/runs/demo/b")
     pending = read().pending
     assert [step.name for step in pending] == ["train@b", "report@demo"]

@@ -70,7 +70,6 @@ def problems(*excused: str) -> list[str]:
 
 
 def change(file: str, *keys: str, value: Any) -> None:
-    """Set a parameter."""
     content = table = yaml.safe_load(Path(file).read_text())
     for key in keys[:-1]:
         table = table[key]

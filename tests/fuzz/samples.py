@@ -72,11 +72,8 @@ def parquet(table: pl.DataFrame) -> bytes:
 
 
 def _custom() -> dict[str, Sample]:
-    csv = {f"{name}.csv": content.encode() for name, content in test_custom.FILES.items()}
-    tables = {
-        f"{name}.parquet": parquet(pl.read_csv(content))
-        for name, content in zip(test_custom.FILES, csv.values(), strict=True)
-    }
+    csv = text(test_custom.FILES)
+    tables = {name.replace("csv", "parquet"): parquet(pl.read_csv(content)) for name, content in csv.items()}
     open_ended = test_custom.options()
     assert open_ended.users is not None
     features = [feature.model_copy(update={"low": None, "high": None}) for feature in open_ended.users.features]

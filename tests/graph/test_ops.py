@@ -107,7 +107,6 @@ def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, loops,
     block = graph.block(centres)
     counts = torch.arange(1.0, len(block.sources) + 1) if counted else None
     out = attend(block, *given, counts)
-
     sources, rows, weight, messages = given
     slow = []
     for position, centre in enumerate(centres.tolist()):

@@ -24,6 +24,8 @@ GRAPH = EPOCHS | {"epochs": 60, "dimension": 8, "regularization": 1e-4}
 AMPLE = 1e6
 """A budget of SGD, all steps together: so large that a step's own gains nothing from sampling, so that its noise is
 calibrated in closed form."""
+LARGE = {"epsilon": 1000.0, "delta": 1e-3}
+FACTORS = {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1}
 LISTS = {
     "popularity": {},
     "dp-popularity": {"epsilon": 1.0, "contribution": 10},
@@ -31,9 +33,9 @@ LISTS = {
     "blurm": EPOCHS | {"attribute": "gender", "share": 0.1, "added": "withheld"},
     "ease": {"regularization": 1.0},
     "ials": {"dimension": 2, "iterations": 10, "alpha": 10.0, "regularization": 0.1},
-    "dpmf": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "accounting": "published"},
-    "dpmf-rigorous": {"dimension": 20, "epsilon": 1000.0, "ridge": 1.0, "accounting": "rigorous"},
-    "dpne": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "smoothing": 0.75, "shift": 1.0, "cap": 2.0},
+    "dpmf": FACTORS | {"accounting": "published"},
+    "dpmf-rigorous": FACTORS | {"dimension": 20, "ridge": 1.0, "accounting": "rigorous"},
+    "dpne": FACTORS | {"smoothing": 0.75, "shift": 1.0, "cap": 2.0},
     "gcn": GRAPH,
     "gcn-dot": GRAPH,
     "gerai": GRAPH | {"epsilon": 50.0},
@@ -47,11 +49,10 @@ LISTS = {
         "delta": 1e-3,
         "clip_norm": 10.0,
     },
-    "dpals": {
+    "dpals": LARGE
+    | {
         "dimension": 2,
         "iterations": 3,
-        "epsilon": 1000.0,
-        "delta": 1e-3,
         "user_ridge": 0.1,
         "item_ridge": 0.1,
         "clip": 1.0,
@@ -59,24 +60,14 @@ LISTS = {
         "contribution": 20.0,
         "counts_share": 0.2,
     },
-    "gram-svd": {"epsilon": 1000.0, "delta": 1e-3},
-    "gram-ease": {"epsilon": 1000.0, "delta": 1e-3},
-    "gram-ease-raw": {"epsilon": 1000.0, "delta": 1e-3},
-    "gaussian-popularity": {"epsilon": 1000.0, "delta": 1e-3},
+    **dict.fromkeys(("gram-svd", "gram-ease", "gram-ease-raw", "gaussian-popularity"), LARGE),
     "rap": EPOCHS | {"alpha": 0.1, "list_length": 5, "adversary_dimension": 4, "adversary_users": 16},
     "knn": {"k": 10, "values": "binary"},
     "lightfm": EPOCHS | {"learning_rate": 0.05, "metadata": False},
     "bprmf": EPOCHS,
     "lightgcn": GRAPH | {"layers": 2, "row_regularization": 1e-3},
-    "dpmf-implicit": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "alternations": 2},
-    "dpmf-explicit": {
-        "dimension": 2,
-        "epsilon": 1000.0,
-        "ridge": 0.1,
-        "alternations": 2,
-        "rating_low": 1.0,
-        "rating_high": 5.0,
-    },
+    "dpmf-implicit": FACTORS | {"alternations": 2},
+    "dpmf-explicit": FACTORS | {"alternations": 2, "rating_low": 1.0, "rating_high": 5.0},
 }
 TINY = {"knn": {"k": 2}}
 """What must be smaller where there are three users."""
@@ -96,29 +87,15 @@ LISTS |= {
     "dpvae-compact": ROWS | PRIVATE | {"accounting": "rigorous", "popularity": 0.1, "frozen_encoder": True},
 }
 TINY |= {name: {"batch_size": 3} for name in ("ae", "mf", "svd", "vae", "dpvae", "dpvae-rigorous", "dpvae-compact")}
-SESSION = {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16, "dropout": 0.0, "steps": 1}
+NEXT = {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16}
+SESSION = NEXT | {"dropout": 0.0, "steps": 1}
+ALL_USERS = {"epochs": 120, "batch_size": 1000, "learning_rate": 0.03, "clip_norm": 1.0}
+"""In every step: noise for a sample of them takes the accountant minutes where there is so little of it."""
 NOISY = SESSION | {"user_dimension": 4, "clip": 1.0, "epsilon": 1000.0, "delta": 1e-5, "accounting": "published"}
 SEQUENCES = {
-    "sasrec": {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16, "dropout": 0.1, "heads": 2},
-    # All users in every step: noise for a sample of them takes the accountant minutes where there is so little of it.
-    "dp-sasrec": {
-        "epochs": 120,
-        "batch_size": 1000,
-        "learning_rate": 0.03,
-        "dimension": 16,
-        "positions": 8,
-        "clip_norm": 1.0,
-        "epsilon": 1000.0,
-        "delta": 1e-5,
-    },
-    "hrnn": {
-        "epochs": 25,
-        "batch_size": 16,
-        "learning_rate": 0.01,
-        "dimension": 16,
-        "dropout": 0.1,
-        "session_length": 5,
-    },
+    "sasrec": NEXT | {"dropout": 0.1, "heads": 2},
+    "dp-sasrec": NEXT | ALL_USERS | {"positions": 8, "epsilon": 1000.0, "delta": 1e-5},
+    "hrnn": NEXT | {"dropout": 0.1, "session_length": 5},
     "srgnn": SESSION,
     "apgnn": SESSION | {"user_dimension": 4},
     "dipsgnn": NOISY,
@@ -130,8 +107,7 @@ SEQUENCES = {
     "nonp": NOISY | {"epsilon": None},
     "nonp-u": NOISY | {"epsilon": None},
     "priv-u": NOISY,
-    "dpsgd": {key: value for key, value in NOISY.items() if key != "accounting"}
-    | {"epochs": 120, "batch_size": 1000, "learning_rate": 0.03, "clip_norm": 1.0},
+    "dpsgd": {key: value for key, value in NOISY.items() if key != "accounting"} | ALL_USERS,
 }
 MEANS = {"of": "bias", "damping": 1.0, "scale": (1, 5)}
 RATINGS = social_data.CONFIGS | {"rating-means": MEANS, "dp-rating-means": MEANS | {"epsilon": 1.0, "variance": 1.0}}
@@ -165,23 +141,20 @@ BY_EPOCHS = [name for name in CONFIGS if issubclass(system(name), EpochModel)]
 KINDS = {Recommender: LISTS, NextItemRecommender: SEQUENCES, RatingPredictor: RATINGS, Embedder: NETWORKS}
 
 
+def of_matrix(matrix: np.ndarray, features: np.ndarray | None = None, **more: Any) -> TrainingData:
+    """Interactions where a matrix of users and items is not 0, by user and item."""
+    users, items = (ids.astype(np.int32) for ids in np.nonzero(matrix))
+    return TrainingData(*matrix.shape, users, items, features, **more)
+
+
 def checkerboard(n_users: int = 40, n_items: int = 30, seed: int = 0) -> tuple[TrainingData, np.ndarray]:
     """Even users like even items, odd users odd ones; of these a random quarter is held out. Also the truth matrix."""
     rng = np.random.default_rng(seed)
     likes = np.add.outer(np.arange(n_users), np.arange(n_items)) % 2 == 0
     train = likes & (rng.random(likes.shape) > 0.25)
-    users, items = np.nonzero(train)
     features = rng.uniform(-1, 1, (n_users, 4)).astype(np.float32)
-    data = TrainingData(
-        n_users,
-        n_items,
-        users.astype(np.int32),
-        items.astype(np.int32),
-        features,
-        attributes(n_users),
-        ratings=4 + rng.integers(0, 2, len(users)).astype(np.float32),
-    )
-    return data, likes & ~train
+    ratings = 4 + rng.integers(0, 2, train.sum()).astype(np.float32)
+    return of_matrix(train, features, attributes=attributes(n_users), ratings=ratings), likes & ~train
 
 
 def attributes(n_users: int) -> dict[str, np.ndarray]:

@@ -10,10 +10,10 @@ from sklearn.metrics import roc_auc_score
 
 from tasks.core.errors import DataError
 from tasks.core.training_data import TrainingData
-from tasks.models.ranking.bpr import BPR, BPRConfig
-from tasks.models.ranking.private_attributes import Blurm, BlurmConfig, blur, strengths
+from tasks.models.ranking.private_attributes import Blurm, blur, strengths
+from tests.models import contract
+from tests.models.contract import all_scores
 
-TRAINING = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "dimension": 4}
 N_USERS, N_ITEMS = 200, 80
 
 
@@ -47,13 +47,8 @@ def matrix(data: TrainingData, users: np.ndarray, items: np.ndarray) -> np.ndarr
     return counts
 
 
-def fitted(data: TrainingData, added: str = "withheld", seed: int = 0, **override) -> Blurm:
-    config = TRAINING | {"attribute": "gender", "share": 0.1, "added": added} | override
-    return Blurm(BlurmConfig.model_validate(config)).fit(data, rng=np.random.default_rng(seed))
-
-
-def all_scores(model: BPR) -> torch.Tensor:
-    return model.score(np.arange(N_USERS, dtype=np.int32))
+def fitted(data: TrainingData, added: str = "withheld", seed: int = 0) -> Blurm:
+    return contract.fitted("blurm", data, seed, epochs=2, added=added)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
@@ -101,33 +96,18 @@ def test_it_is_bpr_on_the_blurred_interactions():
     users, items = (
         np.concatenate(pair) for pair in zip((data.users, data.items), blur(data, "gender", 0.1), strict=True)
     )
-    plain = BPR(BPRConfig(**TRAINING)).fit(replace(data, users=users, items=items), rng=np.random.default_rng(3))
-    assert torch.equal(all_scores(fitted(data, "offered", seed=3)), all_scores(plain))
+    plain = contract.fitted("bpr", replace(data, users=users, items=items), seed=3, epochs=2)
+    assert torch.equal(all_scores(fitted(data, "offered", seed=3), data), all_scores(plain, data))
 
 
 def test_withheld_items_come_last_and_nothing_else_changes():
     data = planted()
     added = torch.from_numpy(matrix(data, *blur(data, "gender", 0.1)) > 0)
-    offered, withheld = all_scores(fitted(data, "offered")), all_scores(fitted(data, "withheld"))
+    offered, withheld = (all_scores(fitted(data, added), data) for added in ("offered", "withheld"))
     assert torch.equal(offered[~added], withheld[~added])
     lowest_other = withheld.masked_fill(added, torch.inf).amin(1)
     assert (withheld < lowest_other[:, None])[added].all()
     assert torch.isfinite(withheld).all()
-
-
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
-        ({}, r"no attribute 'gender' \(there are: none\)"),
-        ({"age": np.arange(N_USERS) % 2}, r"no attribute 'gender' \(there are: age\)"),
-        ({"gender": np.arange(N_USERS) % 3}, "users have 3 classes of 'gender', not two"),
-        ({"gender": np.zeros(N_USERS, np.int64)}, "users have 1 classes of 'gender', not two"),
-    ],
-)
-def test_an_attribute_that_cannot_be_blurred_is_refused(attributes, message):
-    with pytest.raises(DataError, match=message) as error:
-        fitted(replace(planted(), attributes=attributes))
-    assert "\n" not in str(error.value)
 
 
 def test_a_user_whom_blurring_would_give_everything_is_refused():

@@ -9,13 +9,8 @@ import torch
 from tasks.core.errors import DataError
 from tasks.core.training_data import TrainingData
 from tasks.models.user_networks.base import (
-    Attributes,
-    Degree,
     NetworkData,
     PairEmbedder,
-    Random,
-    RandomConfig,
-    UserEmbedder,
 )
 from tests.models.contract import (
     BY_EPOCHS,
@@ -155,9 +150,8 @@ def test_sequences_of_one_event_one_item_again_and_again_and_unknown_users_and_i
 def test_data_without_a_next_item_is_refused(name):
     lonely = learning(ragged([[0], [1]]), 2, 3)
     for data in (lonely, replace(lonely, sequences=None)):
-        with pytest.raises(DataError, match="interactions") as error:
+        with pytest.raises(DataError, match="interactions"):
             make(name).fit(data, rng=np.random.default_rng(0))
-        assert "\n" not in str(error.value)
 
 
 PAIRS = [name for name in NETWORKS if issubclass(system(name), PairEmbedder)]
@@ -189,22 +183,6 @@ def test_a_network_without_users_has_no_rows(name):
     assert fitted(name, NetworkData(0, np.empty((0, 2), np.int32))).embed().shape == (0, 5)
 
 
-def test_who_must_know_something_says_what_is_missing():
-    bare = NetworkData(3, np.array([[0, 1]], np.int32))
-    with pytest.raises(DataError, match="no texts"):
-        fitted("word2vec", bare)
-    with pytest.raises(DataError, match="no texts"):
-        fitted("word2vec-closed", bare)
-    with pytest.raises(DataError, match="vectors of their words"):
-        fitted("rgcn", replace(network(), word_vectors=None))
-    with pytest.raises(DataError, match="nothing to fuse"):
-        fitted("udmf", NetworkData(3, np.empty((0, 2), np.int32)))
-    with pytest.raises(DataError, match="users have no attributes"):
-        fitted("attributes", bare)
-    with pytest.raises(DataError, match="no embeddings"):
-        fitted("crosue", replace(pair(), embeddings=None))
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -216,9 +194,8 @@ def test_who_must_know_something_says_what_is_missing():
     ],
 )
 def test_a_network_that_does_not_fit_together_is_refused(change, said):
-    with pytest.raises(DataError, match=said) as error:
+    with pytest.raises(DataError, match=said):
         replace(network(), **change)
-    assert "\n" not in str(error.value)
 
 
 def test_anchors_and_embeddings_of_other_networks_are_refused():
@@ -259,33 +236,29 @@ def test_only_what_was_read_unperturbed_has_an_entry_and_it_says_none(name, read
     assert fitted(name, data).ledger() == []
 
 
-def embedded(model: UserEmbedder, data, seed: int = 0) -> np.ndarray:
-    return model.fit(data, rng=np.random.default_rng(seed)).embed()
-
-
 def test_attributes_are_given_as_they_are() -> None:
     data = network()
-    assert np.array_equal(embedded(Attributes(Attributes.Config()), data), data.features)
     poisoned = replace(data, links=data.links[:2], posts=None, word_vectors=None)
-    assert np.array_equal(embedded(Attributes(Attributes.Config()), poisoned, seed=1), data.features)
+    for given, seed in ((data, 0), (poisoned, 1)):
+        assert np.array_equal(fitted("attributes", given, seed).embed(), data.features)
 
 
 def test_the_degree_counts_friends() -> None:
     data = network(n_users=12, n_links=30)
     friends = [[len(friends_of(data.links, user))] for user in range(12)]
-    assert embedded(Degree(Degree.Config()), data).tolist() == friends
-    assert embedded(Degree(Degree.Config()), replace(data, features=None), seed=1).tolist() == friends
+    for given, seed in ((data, 0), (replace(data, features=None), 1)):
+        assert fitted("degree", given, seed).embed().tolist() == friends
     assert friends[-1] == [0]
 
 
 def test_random_vectors_follow_from_the_seed_and_the_number_of_users_alone() -> None:
-    model = Random(RandomConfig(dimension=6))
-    first = embedded(model, network(seed=0))
-    assert np.array_equal(embedded(model, network(seed=5, n_links=3)), first)
-    assert not np.isclose(embedded(model, network(seed=0), seed=1), first).any()
+    cases = ({}, 0), ({"seed": 5, "n_links": 3}, 0), ({}, 1)
+    first, same, other = (fitted("random", network(**given), seed).embed() for given, seed in cases)
+    assert np.array_equal(same, first)
+    assert not np.isclose(other, first).any()
 
 
-@pytest.mark.parametrize("model", [Attributes(Attributes.Config()), Degree(Degree.Config())])
-def test_an_embedding_before_it_is_fitted_is_refused(model: UserEmbedder) -> None:
+@pytest.mark.parametrize("name", ["attributes", "degree"])
+def test_an_embedding_before_it_is_fitted_is_refused(name: str) -> None:
     with pytest.raises(RuntimeError, match="embed called before fit"):
-        model.embed()
+        make(name).embed()

@@ -16,7 +16,7 @@ from tasks.privacy.audits.audit import audit
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.noise import gaussian_by_key
 from tests.models.contract import learning, ragged
-from tests.models.naive_sessions import all_scores, joint_states, user_vector
+from tests.models.naive_sessions import joint_states, user_vector
 from tests.models.test_sessions import CLIP, KINDS, as_each_by_itself, data
 from tests.systems import ids, system_class
 
@@ -93,13 +93,6 @@ def watched(accounting: str, of) -> tuple[Watched, list[torch.Tensor]]:
     return model, [torch.cat([epoch[user] for user in sorted(epoch)]) for epoch in model.drawn]
 
 
-def test_published_noise_has_the_theorems_standard_deviation():
-    """The oracle of docs/methods.md §10, and its growth with the square root of the number of steps."""
-    model = trained(clip=0.5, delta=2.5e-7)
-    assert model.sigma == pytest.approx(0.732, abs=5e-4)
-    assert trained(clip=0.5, delta=2.5e-7, steps=3).sigma == pytest.approx(model.sigma * 3**0.5)
-
-
 def test_noise_accounted_for_covers_every_epoch_or_one_cached_release():
     sigma = aggregation.rigorous_sigma(6, CLIP, 4.0, 1e-5)
     assert trained("rigorous", epochs=6).sigma == sigma
@@ -110,6 +103,7 @@ def test_noise_accounted_for_covers_every_epoch_or_one_cached_release():
 def test_published_noise_is_normal_on_every_coordinate_in_training_and_absent_from_recommendations():
     known = many()
     model = trained(of=known)
+    assert [model.sigma, trained(steps=3).sigma] == [aggregation.sigma(steps, CLIP, 4.0, 1e-5) for steps in (1, 3)]
     assert all(not noise.any() for noise in noise_on(model, known.sequences))
     model.network.train()
     after, before = noise_on(model, known.sequences)
@@ -136,12 +130,6 @@ def test_noise_as_released_is_the_variance_of_the_theorem_as_a_standard_deviatio
         assert not normal(noise, model.sigma**0.5)
 
 
-def test_published_recommendations_are_those_of_the_true_graph():
-    model = trained()
-    expected = all_scores(model.network, data().sequences, steps=1, clip=CLIP)
-    torch.testing.assert_close(model.score_next(data().sequences), expected.detach(), rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("accounting", ["published", "released", *PER_VISIT])
 def test_noise_is_fresh_in_every_epoch_unless_it_is_cached(accounting):
     _, (first, second) = watched(accounting, many())
@@ -166,48 +154,6 @@ def test_recommendations_come_from_a_release_of_their_own(accounting):
     for noise in epochs:
         assert torch.allclose(later, noise, atol=1e-4) if accounting == "cached" else independent(later, noise)
         assert independent(others, noise)
-
-
-@pytest.mark.parametrize("accounting", PER_VISIT)
-def test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_nothing_follows(accounting):
-    """A node that is visited once has two versions, before and after the next event; one visited again, two more."""
-    known = learning(ragged([[0, 1, 0, 2]] * 400), 400, 3)
-    model = trained(accounting, of=known)
-    # Versions by node and event: item 0 at events 0, 1, 2, 3; item 1 at 1, 2; item 2 at 3.
-    first_open, first_done, second_open, second_done = 0, 1, 2, 3
-    graphs = model.graphs(known.sequences)
-    per_user = len(graphs.steps[0].owners) // 400
-    after, before = (noise.reshape(400, per_user, -1) for noise in noise_on(model, known.sequences))
-    assert per_user == 7
-    open_noise = after[:, first_open]
-    done_noise = after[:, first_done]
-    other_open = after[:, second_open] - done_noise
-    other_done = after[:, second_done] - done_noise
-    pieces = [open_noise, done_noise, other_open, other_done, after[:, 4], after[:, 5], after[:, 6]]
-    # What precedes a visit is known at once: the vector stays while the visit's successor comes.
-    assert torch.allclose(before[:, first_open], before[:, first_done], atol=1e-5)
-    assert torch.allclose(before[:, second_open], before[:, second_done], atol=1e-5)
-    assert torch.allclose(before[:, 4], before[:, 5], atol=1e-5)
-    pieces += [before[:, first_open], before[:, second_open] - before[:, first_open], before[:, 4], before[:, 6]]
-    for number, piece in enumerate(pieces):
-        assert normal(piece, model.sigma), number
-        assert all(independent(piece, other) for other in pieces[:number]), number
-
-
-@pytest.mark.parametrize("accounting", PER_VISIT)
-def test_a_visit_keeps_its_noise_whatever_is_asked_beside_or_after_it(accounting):
-    known = many()
-    model = trained(accounting, of=known)
-    sequences = known.sequences
-    together = torch.cat(noise_on(model, sequences), dim=1)
-    owners = model.graphs(sequences).steps[0].owners
-    for row in (0, 17, 59):
-        alone = torch.cat(noise_on(model, sequences.take(np.array([row]))), dim=1)
-        torch.testing.assert_close(alone, together[owners == row], rtol=0, atol=1e-4)
-    scores = model.score_next(sequences)
-    assert torch.equal(model.score_next(sequences), scores)
-    prefixes = model.score_next(sequences.without_last())
-    torch.testing.assert_close(prefixes, scores[torch.from_numpy(sequences.has_next)], rtol=0, atol=1e-4)
 
 
 def release(model: DIPSGNN, sequences: Sequences, *, tested: bool):
@@ -251,7 +197,10 @@ def release(model: DIPSGNN, sequences: Sequences, *, tested: bool):
 @pytest.mark.parametrize("name", ["dipsgnn", "priv-u"])
 @pytest.mark.parametrize("accounting", PER_VISIT)
 def test_all_prefixes_follow_from_one_release(accounting, name, epsilon, training):
-    """Scores and gradients are those of slow code that reads the edges from a table with one row per visit."""
+    """Scores and gradients are those of slow code that reads the edges from a table with one row per visit.
+
+    One vector of noise for each visit and direction, and one while nothing follows, whose law `test_secure.py` tests.
+    """
     model, sequences = trained(accounting, name=name, epsilon=epsilon, epochs=3), data().sequences
     if training:
         model.network.train()

@@ -5,13 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 from torch.func import grad, vmap
 
 from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT
 from tasks.models.ranking.dpae import DPAE, DPAEConfig, DPAENetwork
-from tests.models.contract import First, Stretch
+from tests.models.contract import of_matrix
 
 N_USERS, N_ITEMS = 40, 25
 CONFIG = {
@@ -21,8 +20,7 @@ CONFIG = {
 
 
 def data(seed: int = 0) -> TrainingData:
-    users, items = np.nonzero(np.random.default_rng(seed).random((N_USERS, N_ITEMS)) < 0.3)
-    return TrainingData(N_USERS, N_ITEMS, users.astype(np.int32), items.astype(np.int32))
+    return of_matrix(np.random.default_rng(seed).random((N_USERS, N_ITEMS)) < 0.3)
 
 
 def make(**override) -> DPAE:
@@ -92,66 +90,6 @@ def test_without_noise_and_clipping_it_is_gradient_descent(momentum, regularizat
         optimiser.step()
     for actual, expected in zip((model.network.items, model.network.biases), parameters, strict=True):
         torch.testing.assert_close(actual.data, expected.data, rtol=1e-4, atol=1e-6)
-
-
-def test_one_user_moves_a_step_by_no_more_than_the_clip_norm():
-    """With the same noise, steps with and without a user differ by at most learning rate × clip norm / batch."""
-    moved = []
-    for users in (np.arange(N_USERS - 1), np.arange(N_USERS)):
-        model = built(clip_norm=0.05, epsilon=50.0)
-        model._rng = np.random.default_rng(9)
-        model.private_step(users)
-        moved.append(torch.cat([p.detach().flatten() for p in (model.network.items, model.network.biases)]))
-    difference = (moved[1] - moved[0]).norm().item() * CONFIG["batch_size"] / CONFIG["learning_rate"]
-    assert difference == pytest.approx(0.05, rel=1e-3)  # and just so much, because every gradient is larger
-
-
-def test_a_step_without_any_user_still_makes_noise_of_the_stated_size():
-    """Kolmogorov–Smirnov; false alarm: one in 1,000."""
-    model = built(dimension=400)
-    before = model.network.items.detach().clone()
-    model.private_step(np.zeros(0, np.int64))
-    step = (before - model.network.items.detach()).flatten().numpy() * CONFIG["batch_size"] / CONFIG["learning_rate"]
-    assert model._multiplier > 0
-    scale = model._multiplier * CONFIG["clip_norm"]
-    assert stats.kstest(step, stats.norm(scale=scale).cdf).pvalue > 1e-3
-    assert step.std() == pytest.approx(scale, rel=0.03)
-    assert model.network.biases.any()
-
-
-def test_samples_are_drawn_at_the_rate_that_the_ledger_states():
-    """False alarm: one in 1,000."""
-    model = fitted(batch_size=10, epochs=2, epsilon=0.1)
-    (event,) = model.ledger()[0].events
-    assert (event.kind, event.count) == ("sampled-gaussian", 8)
-    assert event.parameters["sampling_probability"] == 10 / N_USERS
-    assert 0.099 < model.ledger()[0].accounted_epsilon <= 0.1
-    sizes = [len(model._sample()) for _ in range(2000)]
-    assert stats.binomtest(sum(sizes), 2000 * N_USERS, 10 / N_USERS).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("batch_size", [N_USERS, 1000])
-def test_the_budget_is_met_by_all_epochs_and_no_less_is_spent_by_fewer(batch_size):
-    sampled = fitted(batch_size=batch_size).ledger()[0]
-    assert sampled.claimed_epsilon == 2.0
-    assert 1.98 < sampled.accounted_epsilon <= 2.0
-    assert sampled.accounted_delta == sampled.claimed_delta == 1e-3
-    short = fitted(batch_size=batch_size, progress=Stretch(2)).ledger()[0]
-    assert short == sampled  # when validation ends training depends on private data
-    assert sampled.events[0].count == 3
-
-
-def test_all_planned_steps_are_counted_where_weights_of_an_earlier_epoch_are_kept():
-    progress = First()
-    model = fitted(progress=progress)
-    assert torch.equal(model.network.items, progress.weights["items"])
-    assert model.ledger()[0].events[0].count == 3
-
-
-def test_a_user_without_interactions_pulls_nowhere():
-    """So that one whose interactions are all removed is one who was never there."""
-    clipped = fitted().clipped_gradients(torch.zeros(2, N_ITEMS), np.arange(2))
-    assert not any(total.any() for total in clipped.weighted_sum(torch.ones(2)))
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan])

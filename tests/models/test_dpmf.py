@@ -1,22 +1,22 @@
-"""DPMF: what it computes under either accounting, what noise does to it, and what its ledger says."""
+"""DPMF and DPNE: what they compute under either accounting, what noise does to them, and what their ledgers say."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
-from tasks.core.errors import ConfigurationError
 from tasks.core.training_data import TrainingData
 from tasks.models.ranking import dpmf
-from tasks.models.ranking.dpmf import DPMF, DPMFConfig, public_groups
+from tasks.models.ranking.dpmf import DPMF, DPMFConfig, mutual_information, public_groups
+from tasks.models.ranking.factors import unit_user_vectors
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.mechanisms import laplace, objective
-from tests.models.contract import all_scores, checkerboard, make
+from tasks.privacy.mechanisms import laplace
+from tests.models import contract
+from tests.models.contract import all_scores, make, of_matrix
 from tests.systems import ids
-
-ACCOUNTINGS = ["published", "rigorous"]
 
 
 def dense(data: TrainingData) -> np.ndarray:
@@ -29,15 +29,12 @@ def sparse_taste(seed: int = 0) -> TrainingData:
     """Popular and rare items, and two tastes."""
     rng = np.random.default_rng(seed)
     likes = 0.6 / np.sqrt(1 + np.arange(50)) * (1 + 0.9 * (-1.0) ** np.add.outer(np.arange(80), np.arange(50)))
-    users, items = np.nonzero(rng.random((80, 50)) < likes)
-    return TrainingData(80, 50, users.astype(np.int32), items.astype(np.int32))
+    return of_matrix(rng.random((80, 50)) < likes)
 
 
-def fitted(
-    data: TrainingData, accounting: str, epsilon: float, *, dimension: int = 3, ridge: float = 0.5, seed: int = 0
-):
-    config = DPMFConfig(dimension=dimension, epsilon=epsilon, ridge=ridge, accounting=accounting)
-    return DPMF(config).fit(data, rng=np.random.default_rng(seed))
+def fitted(data: TrainingData, accounting: str, epsilon: float, **override: float) -> DPMF:
+    settings = {"dimension": 3, "ridge": 0.5} | override
+    return contract.fitted("dpmf", data, accounting=accounting, epsilon=epsilon, **settings)
 
 
 def descend(users: np.ndarray, cells: np.ndarray, noise: np.ndarray, ridge: float) -> np.ndarray:
@@ -49,30 +46,17 @@ def descend(users: np.ndarray, cells: np.ndarray, noise: np.ndarray, ridge: floa
     return items
 
 
-@pytest.mark.parametrize("accounting", ACCOUNTINGS)
-def test_item_vectors_minimise_the_perturbed_objective(accounting: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, drawn = sparse_taste(), []
-    draw, noisy_counts = objective.draw, laplace.noisy_counts
-
-    def watched_draw(*arguments):
-        drawn.append(draw(*arguments))
-        return drawn[-1]
-
-    def watched_counts(counts, *arguments):
-        noisy = noisy_counts(counts, *arguments)
-        drawn.append(-2.0 * (noisy - counts).reshape(data.n_items, -1))
-        return noisy
-
-    monkeypatch.setattr(objective, "draw", watched_draw)
-    monkeypatch.setattr(laplace, "noisy_counts", watched_counts)
-    model = fitted(data, accounting, 2.0)
-    (noise,) = drawn
-    if accounting == "published":
-        users = model.users.double().numpy()
-    else:
-        users = np.eye(3)[public_groups(data.n_users, 3, np.random.default_rng(0))]
-    assert np.abs(noise).max() > 0.5
-    np.testing.assert_allclose(model.items.numpy(), descend(users, dense(data), noise, 0.5), atol=1e-5)
+@pytest.mark.parametrize("accounting", ["published", "rigorous"])
+def test_item_vectors_minimise_the_perturbed_objective(accounting: str) -> None:
+    data = sparse_taste()
+    with noise.recording() as draws:
+        model = fitted(data, accounting, 2.0)
+    (draw,) = draws
+    linear, users = draw.values.reshape(data.n_items, -1), model.users.double().numpy()
+    if accounting == "rigorous":
+        linear, users = -2.0 * linear, np.eye(3)[public_groups(data.n_users, 3, np.random.default_rng(0))]
+    assert np.abs(linear).max() > 0.5
+    np.testing.assert_allclose(model.items.numpy(), descend(users, dense(data), linear, 0.5), atol=1e-5)
 
 
 def test_without_noise_published_is_least_squares_on_a_truncated_svd() -> None:
@@ -128,17 +112,6 @@ def test_one_interaction_changes_one_count_by_one() -> None:
     np.testing.assert_allclose(changes, 1.0)
 
 
-@pytest.mark.parametrize("epsilon", [0.4, 2.0])
-def test_rigorous_spends_its_budget_once(epsilon: float) -> None:
-    """One release, a noisy count for each item and group, with noise for ε and sensitivity 1."""
-    data = sparse_taste()
-    with noise.recording() as draws:
-        model = fitted(data, "rigorous", epsilon)
-    (draw,) = draws
-    assert draw.scale == pytest.approx(1 / -math.expm1(-epsilon))
-    assert draw.shape == (data.n_items * model.config.dimension,)
-
-
 def test_public_groups_are_of_equal_size() -> None:
     sizes = np.bincount(public_groups(103, 10, np.random.default_rng(0)), minlength=10)
     assert sizes.min() == 10
@@ -174,6 +147,55 @@ def test_the_ledger_gives_the_rigorous_accounting_its_budget_exactly() -> None:
         assert {"own-list-items", "group-privacy"} <= ids(entry.gaps)
 
 
-def test_more_factors_than_users_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="30 singular vectors need more than 30 users and items"):
-        fitted(checkerboard()[0], "published", 1.0, dimension=30)
+def mutual_information_of_one(data: TrainingData, edge: int, smoothing: float, shift: float) -> float:
+    """log P(u, v) / (P(u) P_s(v)) - log shift by counting edges."""
+    n_edges = len(data.users)
+    p_user = sum(user == data.users[edge] for user in data.users) / n_edges
+    weights = [sum(item == other for item in data.items) ** smoothing for other in sorted(set(data.items))]
+    p_item = sum(item == data.items[edge] for item in data.items) ** smoothing / sum(weights)
+    return math.log(1 / n_edges / (p_user * p_item)) - math.log(shift)
+
+
+@pytest.mark.parametrize(("smoothing", "shift"), [(1.0, 1.0), (0.75, 1.0), (0.5, 3.0), (0.0, 0.5)])
+def test_cells_are_shifted_positive_mutual_information(smoothing: float, shift: float) -> None:
+    data = sparse_taste()
+    cells = mutual_information(data, smoothing, shift, 1.5)
+    assert cells.min() >= 0
+    assert cells.max() <= 1.5
+    for edge in range(0, len(data.users), 37):
+        expected = np.clip(mutual_information_of_one(data, edge, smoothing, shift), 0, 1.5)
+        assert cells[edge] == pytest.approx(expected)
+
+
+def test_item_vectors_of_dpne_minimise_its_perturbed_objective() -> None:
+    data = sparse_taste()
+    with noise.recording() as draws:
+        model = contract.fitted("dpne", data, dimension=3, ridge=0.5, epsilon=4.0)
+    (draw,) = draws
+    assert draw.scale == 2 * 2.0 * math.sqrt(3) / 4.0  # 2 cap √d / ε
+    cells = np.zeros((data.n_users, data.n_items))
+    cells[data.users, data.items] = mutual_information(data, 0.75, 1.0, 2.0)
+    expected = descend(model.users.double().numpy(), cells, draw.values, 0.5)
+    np.testing.assert_allclose(model.items.numpy(), expected, atol=1e-5)
+
+
+def test_user_vectors_span_the_leading_singular_vectors() -> None:
+    """Against a dense decomposition; a user without edges has no direction."""
+    matrix = np.random.default_rng(0).random((20, 15)) * (np.random.default_rng(1).random((20, 15)) < 0.4)
+    matrix[4] = 0
+    users = unit_user_vectors(csr_array(matrix), 3, np.random.default_rng(2))
+    projected = matrix @ np.linalg.svd(matrix)[2][:3].T
+    lengths = np.linalg.norm(projected, axis=1, keepdims=True)
+    expected = np.divide(projected, lengths, where=lengths > 0, out=np.zeros_like(projected))
+    np.testing.assert_allclose(users @ users.T, expected @ expected.T, atol=1e-9)
+    assert not users[4].any()
+    again = unit_user_vectors(csr_array(matrix), 3, np.random.default_rng(9))
+    np.testing.assert_allclose(again, users, atol=1e-9)  # signs are no matter of where iterations start
+
+
+def test_one_edge_changes_cells_beside_its_own() -> None:
+    """The gap that the ledger names."""
+    data = sparse_taste()
+    fewer = TrainingData(data.n_users, data.n_items, data.users[1:], data.items[1:])
+    changed = mutual_information(data, 0.75, 1.0, 9.0)[1:] != mutual_information(fewer, 0.75, 1.0, 9.0)
+    assert changed.sum() > 1

@@ -1,18 +1,16 @@
 """DPMF over listed cells: which cells count, what it computes without noise, what noise is added, and its ledger."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 from scipy import stats
 
-from tasks.core.errors import DataError
 from tasks.core.training_data import TrainingData
-from tasks.models.ranking.dpmf import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig, ListedFactors
+from tasks.models.ranking.dpmf import ListedFactors
 from tasks.privacy.mechanisms import objective
+from tests.models import contract
 from tests.models.contract import all_scores
 
 KINDS = ["implicit", "explicit"]
@@ -25,16 +23,14 @@ def rated(seed: int = 0) -> TrainingData:
     taste = (-1.0) ** np.add.outer(np.arange(40), np.arange(30))
     likes = 0.9 / np.sqrt(1 + np.arange(30)) * (1 + 0.5 * taste)
     likes[-1] = likes[:, -1] = 0
-    users, items = np.nonzero(rng.random((40, 30)) < likes)
-    ratings = np.clip(3 + taste[users, items] + rng.integers(-1, 2, len(users)), 1, 5).astype(np.float32)
-    return TrainingData(40, 30, users.astype(np.int32), items.astype(np.int32), ratings=ratings)
+    has = rng.random((40, 30)) < likes
+    return contract.of_matrix(
+        has, ratings=np.clip(3 + taste[has] + rng.integers(-1, 2, has.sum()), 1, 5).astype(np.float32)
+    )
 
 
 def made(kind: str, **override) -> ListedFactors:
-    settings = SETTINGS | override
-    if kind == "implicit":
-        return ImplicitDPMF(ListedConfig.model_validate(settings))
-    return ExplicitDPMF(ExplicitConfig.model_validate({"rating_low": 1.0, "rating_high": 5.0} | settings))
+    return contract.make(f"dpmf-{kind}", **SETTINGS | override)
 
 
 def fitted(kind: str, data: TrainingData, seed: int = 0, **override) -> ListedFactors:
@@ -127,19 +123,3 @@ def test_one_cells_value_moves_the_gradient_by_no_more_than_the_noise_is_made_fo
     users = fitted(kind, rated()).users.double().numpy()
     assert np.abs(2 * users).sum(1).max() <= 2 * math.sqrt(3) + 1e-6
     assert np.linalg.norm(users, axis=1).max() <= 1 + 1e-6
-
-
-def test_explicit_feedback_needs_ratings_on_the_scale() -> None:
-    data = rated()
-    holes = data.ratings.copy()
-    holes[3] = np.nan
-    for ratings in (None, holes):
-        with pytest.raises(DataError, match=r"no rating.*dpmf-implicit") as error:
-            fitted("explicit", replace(data, ratings=ratings))
-        assert "\n" not in str(error.value)
-    count = int((data.ratings > 4).sum())
-    with pytest.raises(DataError, match=f"{count} ratings are outside 1 to 4") as error:
-        fitted("explicit", data, rating_high=4.0)
-    assert "\n" not in str(error.value)
-    with pytest.raises(ValidationError, match="rating_low must be below rating_high"):
-        made("explicit", rating_low=5.0)

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from tasks.models.ranking.dpals import norm_bound
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms.aggregation import VISIT_SENSITIVITY
 from tasks.release.rule import COUNTED
-from tests.models.contract import fitted, make, short, small, system
+from tests.models.contract import fitted, make, of_matrix, short, small, system
 from tests.models.test_noise_streams import case, model_of
 from tests.systems import ids
 
@@ -29,7 +28,6 @@ RANGE = 4
 
 def steps(model: Any) -> Callable[[Event], list[Booked]]:
     """A step's sums of clipped gradients, one array for each parameter."""
-
     parts = len([parameter for parameter in model.network.parameters() if parameter.requires_grad]) or DPAE
 
     def booked(event: Event) -> list[Booked]:
@@ -93,6 +91,10 @@ def test_draws_are_those_that_the_ledger_books(name: str) -> None:
     expected: Counter[tuple[str, float]] = Counter()
     unit, books = BOOKS[name]
     assert entry.unit == unit
+    budget = model.config.epsilon_max if name.startswith("dpvae") else model.config.epsilon
+    assert entry.claimed_epsilon == budget
+    assert 0.99 * budget < entry.accounted_epsilon <= budget * (1 + 1e-9)
+    assert entry.accounted_delta == entry.claimed_delta
     for event, means in zip(entry.events, books(model), strict=True):
         for release, scale, number in means(event):
             expected[release, round(scale, 6)] += number
@@ -143,14 +145,17 @@ def test_no_epsilon_is_finite_of_an_infinite_budget_which_survives_saving_or_bef
     assert "not-accounted" in ids(entry.reasons)
 
 
-@pytest.mark.parametrize("name", UNBOUNDED)
+@pytest.mark.parametrize("name", [*UNBOUNDED, "dpvae-rigorous"])
 @pytest.mark.parametrize(("delta", "named"), [(1e-3, False), (0.1, True)])
 def test_a_delta_that_means_little_is_named(name: str, delta: float, named: bool) -> None:
     (entry,) = fitted(name, small(name), **short(name) | {"delta": delta}).ledger()
     assert ("large-delta" in ids(entry.gaps)) == named
 
 
-@pytest.mark.parametrize("name", ["dpae", "dpsgd"])
-def test_unbounded_gradients_with_a_finite_budget_are_refused(name: str) -> None:
-    with pytest.raises(ValidationError, match="clip_norm must be finite"):
-        make(name, clip_norm=math.inf)
+@pytest.mark.parametrize("contribution", [1, 7])
+def test_a_user_with_every_item_counts_for_the_contribution_alone(contribution: int) -> None:
+    """Noise of so large a budget is 0."""
+    data = of_matrix(np.outer([0, 1, 0], np.ones(40)))
+    counts = fitted("dp-popularity", data, epsilon=1e6, contribution=contribution).released()["counts"]
+    assert counts.sum() == contribution
+    assert counts.max() == 1

@@ -6,7 +6,8 @@ import torch
 
 from tasks.core.training_data import TrainingData
 from tasks.models.ranking import ease
-from tasks.models.ranking.ease import EASE, EASEConfig
+from tasks.models.ranking.ease import EASE
+from tests.models import contract
 
 REGULARIZATION = 3.0
 
@@ -15,15 +16,13 @@ def random_data(n_users: int = 30, n_items: int = 12, seed: int = 0) -> tuple[Tr
     """The last user and the last item have no interaction; also X, (n_users, n_items)."""
     matrix = (np.random.default_rng(seed).random((n_users, n_items)) < 0.3).astype(np.float64)
     matrix[-1] = matrix[:, -1] = 0
-    users, items = np.nonzero(matrix)
-    return TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32)), matrix
+    return contract.of_matrix(matrix), matrix
 
 
 @pytest.fixture
 def fitted() -> tuple[EASE, np.ndarray]:
     data, matrix = random_data()
-    model = EASE(EASEConfig(regularization=REGULARIZATION)).fit(data, rng=np.random.default_rng(0))
-    return model, matrix
+    return contract.fitted("ease", data, regularization=REGULARIZATION), matrix
 
 
 def test_each_column_is_the_ridge_regression_of_its_item_on_all_other_items(fitted):
@@ -44,7 +43,7 @@ def test_blocks_of_columns_give_what_one_block_gives(monkeypatch):
     models = []
     for block in (23, 5):
         monkeypatch.setattr(ease, "BLOCK", block)
-        models.append(EASE(EASEConfig(regularization=REGULARIZATION)).fit(data, rng=np.random.default_rng(0)))
+        models.append(contract.fitted("ease", data, regularization=REGULARIZATION))
     np.testing.assert_allclose(models[1].weights, models[0].weights, rtol=1e-5, atol=1e-8)
 
 

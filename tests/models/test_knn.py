@@ -5,10 +5,10 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from tasks.core.errors import ConfigurationError
 from tasks.core.training_data import TrainingData
 from tasks.models.ranking import knn
-from tasks.models.ranking.knn import KNN, KNNConfig
+from tasks.models.ranking.knn import KNN
+from tests.models import contract
 
 
 def random_data(n_users: int = 25, n_items: int = 12, seed: int = 0) -> tuple[TrainingData, np.ndarray]:
@@ -16,16 +16,11 @@ def random_data(n_users: int = 25, n_items: int = 12, seed: int = 0) -> tuple[Tr
     rng = np.random.default_rng(seed)
     matrix = rng.integers(2, 11, (n_users, n_items)) / 2 * (rng.random((n_users, n_items)) < 0.3)
     matrix[3] = 0
-    users, items = np.nonzero(matrix)
-    ratings = matrix[users, items].astype(np.float32)
-    data = TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32), ratings=ratings)
-    return data, matrix
+    return contract.of_matrix(matrix, ratings=matrix[matrix > 0].astype(np.float32)), matrix
 
 
 def fitted(data: TrainingData, seed: int = 0, **config) -> KNN:
-    return KNN(KNNConfig.model_validate({"k": 4, "values": "ratings"} | config)).fit(
-        data, rng=np.random.default_rng(seed)
-    )
+    return contract.fitted("knn", data, seed, **{"k": 4, "values": "ratings"} | config)
 
 
 def rows_of(matrix: np.ndarray, values: str, scaled: bool) -> np.ndarray:
@@ -73,16 +68,3 @@ def test_of_equally_near_users_each_is_as_likely(scaled):
         taken[knn.nearest_rows(rows, 2, np.random.default_rng(seed), scaled=scaled)[0]] += 1
     assert taken[0] == 0
     assert np.abs(taken[1:] - 100).max() < 44
-
-
-@pytest.mark.parametrize("k", [25, 26])
-def test_as_many_neighbours_as_users_are_refused(k):
-    with pytest.raises(ConfigurationError, match=f"k: {k} neighbours need more than {k} users") as error:
-        fitted(random_data()[0], k=k)
-    assert "\n" not in str(error.value)
-
-
-def test_ratings_that_are_not_there_are_refused():
-    data = TrainingData(3, 2, np.array([0, 1], np.int32), np.array([0, 1], np.int32))
-    with pytest.raises(ConfigurationError, match="the data has no ratings"):
-        fitted(data, k=1)

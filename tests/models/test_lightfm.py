@@ -1,6 +1,7 @@
 """LightFM's steps equal those of slow obvious WARP code, and who is known by metadata alone is ranked by it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from tasks.core.errors import ConfigurationError
 from tasks.core.training_data import TrainingData
 from tasks.models.ranking.lightfm import LightFM, LightFMConfig
+from tests.models.contract import of_matrix
 
 N_USERS, N_ITEMS, N_COLUMNS, WIDTH = 20, 30, 4, 3
 CONFIG = {
@@ -18,9 +20,8 @@ CONFIG = {
 
 def data(seed: int = 0) -> TrainingData:
     rng = np.random.default_rng(seed)
-    users, items = np.nonzero(rng.random((N_USERS, N_ITEMS)) < 0.3)
-    features = rng.uniform(-1, 1, (N_USERS, N_COLUMNS)).astype(np.float32)
-    return TrainingData(N_USERS, N_ITEMS, users.astype(np.int32), items.astype(np.int32), features)
+    has = rng.random((N_USERS, N_ITEMS)) < 0.3
+    return of_matrix(has, rng.uniform(-1, 1, (N_USERS, N_COLUMNS)).astype(np.float32))
 
 
 def make(**override) -> LightFM:
@@ -110,9 +111,8 @@ def test_only_metadata_tells_what_a_user_without_interactions_likes(metadata):
     # Two groups that like the even and the odd items; ten more users, known by their group alone.
     group = np.arange(60) % 2
     likes = np.add.outer(group, np.arange(20)) % 2 == 0
-    users, items = np.nonzero(likes[:50] & (np.random.default_rng(0).random((50, 20)) < 0.6))
-    features = np.eye(2, dtype=np.float32)[group]
-    known = TrainingData(60, 20, users.astype(np.int32), items.astype(np.int32), features)
+    seen = np.append(np.random.default_rng(0).random((50, 20)) < 0.6, np.zeros((10, 20), bool), axis=0)
+    known = of_matrix(likes & seen, np.eye(2, dtype=np.float32)[group])
     model = make(epochs=30, metadata=metadata).fit(known, rng=np.random.default_rng(0))
     best = model.score(np.arange(50, 60, dtype=np.int32)).topk(10).indices
     actual = np.take_along_axis(likes[50:], best.numpy(), 1).mean()
@@ -123,7 +123,7 @@ def test_only_metadata_tells_what_a_user_without_interactions_likes(metadata):
 @pytest.mark.parametrize("features", [None, np.zeros((N_USERS, 0), np.float32)])
 def test_metadata_that_is_not_there_is_refused(features):
     plain = data()
-    bare = TrainingData(N_USERS, N_ITEMS, plain.users, plain.items, features)
+    bare = replace(plain, features=features)
     with pytest.raises(ConfigurationError, match="the data has no user features"):
         make().fit(bare, rng=np.random.default_rng(0))
     scores = make(metadata=False).fit(bare, rng=np.random.default_rng(0)).score(np.array([0], np.int32))

@@ -7,16 +7,16 @@ import torch
 from tasks.core.training_data import TrainingData
 from tasks.models.base import Progress
 from tasks.models.ranking.lightgcn import LightGCN, LightGCNConfig
-from tests.models.contract import all_scores, checkerboard
+from tests.models.contract import all_scores, checkerboard, of_matrix
 
 SETTINGS = {"epochs": 1, "batch_size": 16, "learning_rate": 0.01, "dimension": 5}
 
 
 def sparse_graph(seed: int = 0, n_users: int = 9, n_items: int = 14) -> TrainingData:
     """A random graph in which the last user and the last item have no edge."""
-    codes = np.sort(np.random.default_rng(seed).choice((n_users - 1) * (n_items - 1), 40, replace=False))
-    users, items = codes // (n_items - 1), codes % (n_items - 1)
-    return TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32))
+    edges = np.zeros((n_users, n_items), bool)
+    edges[:-1, :-1].flat[np.random.default_rng(seed).choice((n_users - 1) * (n_items - 1), 40, replace=False)] = True
+    return of_matrix(edges)
 
 
 def built(data: TrainingData, **override) -> LightGCN:
@@ -55,7 +55,6 @@ def test_the_loss_and_its_gradient_are_those_of_the_dense_model():
     users, items, negatives = torch.tensor([0, 2, 2]), torch.tensor([3, 3, 12]), torch.tensor([13, 0, 1])
     loss = model.loss(users, items, negatives)
     loss.backward()
-
     layer0 = model.network.embeddings.detach().double().requires_grad_()
     final = torch.from_numpy(mean_of_powers(data, 3)) @ layer0
     slow = torch.zeros((), dtype=torch.float64)

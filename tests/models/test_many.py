@@ -1,44 +1,39 @@
 """Shadow runs: models that are trained side by side are those trained alone, and folding in serves all users alike."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 from tasks.core.training_data import TrainingData
 from tasks.evaluation.ranking import Seen
-from tasks.models import model_class
-from tasks.models.base import Recommender
 from tasks.models.ranking.bpr import BPR, BPRConfig
 from tasks.models.ranking.folding import fold_in
 from tasks.models.ranking.many import fit_many
+from tests.models.contract import CONFIGS, make, of_matrix, short, system
 
 N_USERS, N_ITEMS = 40, 30
 CONFIG = BPRConfig(epochs=3, batch_size=64, learning_rate=0.02, regularization=0.001, dimension=5)
-SYSTEMS = {
-    "popularity": {},
-    "dp-popularity": {"epsilon": 5.0, "contribution": 5},
-    "ease": {"regularization": 3.0},
-    "bpr": CONFIG.model_dump(),
-    "gcn": {"epochs": 1, "batch_size": 64, "learning_rate": 0.01, "dimension": 4},
-    "gerai": {"epochs": 1, "batch_size": 64, "learning_rate": 0.01, "dimension": 4, "epsilon": 1.0},
-    "dpae": {"epochs": 2, "batch_size": 40, "learning_rate": 0.1, "momentum": 0.9, "dimension": 3, "epsilon": 5.0}
-    | {"delta": 0.01, "clip_norm": 1.0},
-    "dpals": {"epsilon": 5.0, "delta": 0.01, "dimension": 3, "iterations": 1, "user_ridge": 1.0, "item_ridge": 1.0}
-    | {"clip": 1.0, "contribution": 5.0},
-    "ials": {"dimension": 4, "iterations": 3, "alpha": 10.0, "regularization": 1.0},
-    "vae": {"epochs": 2, "batch_size": 20, "learning_rate": 0.01, "optimiser": "adam", "values": "binary"}
-    | {"dimension": 4, "hidden": 8, "beta": 0.2, "prior": "standard", "privacy": "none"},
-    "dpmf": {"dimension": 4, "epsilon": 1.0, "ridge": 1.0, "accounting": "rigorous"},
-}
+SYSTEMS = [
+    "popularity",
+    "dp-popularity",
+    "ease",
+    "bpr",
+    "gcn",
+    "gerai",
+    "dpae",
+    "dpals",
+    "ials",
+    "vae",
+    "dpmf-rigorous",
+]
 
 
 def data(seed: int, n: int = 330) -> TrainingData:
     rng = np.random.default_rng(seed)
-    codes = np.sort(rng.choice(N_USERS * N_ITEMS, n, replace=False))
-    features = rng.random((N_USERS, 3)).astype(np.float32)
-    return TrainingData(
-        N_USERS, N_ITEMS, (codes // N_ITEMS).astype(np.int32), (codes % N_ITEMS).astype(np.int32), features=features
-    )
+    matrix = rng.permutation(N_USERS * N_ITEMS).reshape(N_USERS, N_ITEMS) < n
+    return of_matrix(matrix, rng.random((N_USERS, 3)).astype(np.float32))
 
 
 def test_models_trained_side_by_side_are_those_trained_one_after_another() -> None:
@@ -51,24 +46,18 @@ def test_models_trained_side_by_side_are_those_trained_one_after_another() -> No
             torch.testing.assert_close(batched.released()[name], tensor, rtol=1e-4, atol=1e-5)
 
 
-def fitted(name: str, of: TrainingData, **changed: object) -> Recommender:
-    cls = model_class(name)
-    assert issubclass(cls, Recommender)
-    (model,) = fit_many(
-        cls, cls.Config.model_validate(SYSTEMS[name] | changed), [of], [np.random.default_rng(0)], [("test", name)]
-    )
+def fitted(name: str, of: TrainingData, **changed: object) -> Any:
+    cls = system(name)
+    config = cls.Config.model_validate(CONFIGS[name] | short(name) | changed)
+    (model,) = fit_many(cls, config, [of], [np.random.default_rng(0)], [("test", name)])
     return model
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_equal_histories_are_served_alike_whoever_was_trained_on(name: str) -> None:
     of = data(0)
-    of = TrainingData(
-        N_USERS,
-        N_ITEMS,
-        *(ids[of.users < 30] for ids in (of.users, of.items)),
-        features=np.ones((N_USERS, 3), np.float32),
-    )
+    kept = (ids[of.users < 30] for ids in (of.users, of.items))
+    of = TrainingData(N_USERS, N_ITEMS, *kept, features=np.ones((N_USERS, 3), np.float32))
     model = fitted(name, of)
     history = np.array([1, 4, 7, 9, 12], np.int32)  # of a member, of someone else, and of no one who was trained on
     users = np.repeat(np.array([3, 8, 35], np.int32), len(history))
@@ -99,17 +88,11 @@ def test_folding_in_what_was_trained_on_gives_the_models_own_scores(name: str, c
 
 def test_a_model_that_reads_ratings_is_refused() -> None:
     """A history holds items alone: encoded as rows of 1 it gave other scores than the row that was trained on."""
-    cls = model_class("vae")
-    model = cls(cls.Config.model_validate(SYSTEMS["vae"] | {"values": "ratings"}))
     with pytest.raises(ValueError, match="reads ratings"):
-        fold_in(model, Seen.from_pairs(np.empty(0, int), np.empty(0, int), 1), 1)
+        fold_in(make("vae", values="ratings"), Seen.from_pairs(np.empty(0, int), np.empty(0, int), 1), 1)
 
 
 def test_a_model_with_a_learnt_vector_for_every_user_has_none_for_strangers() -> None:
-    rows = {"epochs": 1, "batch_size": 20, "learning_rate": 0.01, "optimiser": "adam", "values": "binary"}
-    config = rows | {"dimension": 2, "unobserved": 0.1, "privacy": "none"}
-    model = model_class("mf")(model_class("mf").Config.model_validate(config)).fit(
-        data(0), rng=np.random.default_rng(0)
-    )
+    model = fitted("mf", data(0))
     with pytest.raises(ValueError, match="MF: users cannot be folded in"):
         fold_in(model, Seen.from_pairs(np.empty(0, int), np.empty(0, int), 1), N_ITEMS)  # type: ignore[arg-type]

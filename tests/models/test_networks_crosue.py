@@ -1,21 +1,17 @@
 """The cross-network GCN: equal to dense matrix powers, and what anchors carry takes effect on both sides."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from tasks.models.user_networks.crosue import CroGCN, CroGCNConfig
 from tests.models import naive_networks as naive
-from tests.models.contract import pair
+from tests.models.contract import make, pair
 
-CONFIG = CroGCNConfig(epochs=2, batch_size=16, learning_rate=0.01, dimension=5)
+configured = partial(make, "crosue")
 NO_ANCHORS = np.empty((0, 2), np.int32)
-
-
-def configured(**changes) -> CroGCN:
-    return CroGCN(CroGCNConfig.model_validate(CONFIG.model_dump() | changes))
 
 
 def outputs(data, seed=0, **changes):
@@ -43,7 +39,10 @@ def test_what_one_network_knows_of_an_anchor_moves_the_other_within_k_hops(side)
     moved = replace(data, embeddings=tuple(embeddings))
     before, after = (outputs(d)[1 - side] for d in (data, moved))
     dense = naive.adjacency(data.networks[1 - side]) > 0
-    reach = np.linalg.matrix_power(dense.astype(int) + np.eye(len(dense), dtype=int), CONFIG.hops)[:, partner] > 0
+    reach = (
+        np.linalg.matrix_power(dense.astype(int) + np.eye(len(dense), dtype=int), configured().config.hops)[:, partner]
+        > 0
+    )
     np.testing.assert_array_equal((before != after).any(1).numpy(), reach)
     alone = [outputs(replace(d, anchors=NO_ANCHORS))[1 - side] for d in (data, moved)]
     assert torch.equal(*alone)
@@ -78,7 +77,7 @@ def test_anchors_weigh_the_same_whatever_the_length_of_the_embeddings():
         first, second = (
             torch.full((n.n_users, dimension), value) for n, value in zip(pair().networks, (1.0, 3.0), strict=True)
         )
-        losses.append(CONFIG.anchor_weight * network.anchor_loss(first, second).item())
+        losses.append(configured().config.anchor_weight * network.anchor_loss(first, second).item())
     assert losses == [20, 20]
 
 

@@ -6,12 +6,9 @@ import numpy as np
 import torch
 
 from tasks.models.user_networks.base import NetworkData
-from tasks.models.user_networks.skipgram import NetMFConfig
-from tasks.models.user_networks.sne import SNE, SNEConfig
-from tasks.models.user_networks.udmf import UDMF, UDMFConfig, standardise
+from tasks.models.user_networks.udmf import standardise
+from tests.models.contract import fitted
 from tests.models.naive_networks import network
-
-SMALL_WALK = NetMFConfig(dimension=4, walks=4, length=6, window=2)
 
 
 def halves(n=60, seed=0) -> tuple[NetworkData, np.ndarray]:
@@ -35,26 +32,24 @@ def fitted_by_least_squares(rows: np.ndarray, classes: np.ndarray) -> float:
 
 def test_sne_brings_users_of_one_half_together():
     data, _ = halves()
-    config = SNEConfig(epochs=40, batch_size=600, learning_rate=0.02, dimension=8, ids=8, attributes=4)
-    rows = SNE(config).fit(data, rng=np.random.default_rng(0)).embed()
+    settings = {"epochs": 40, "batch_size": 600, "learning_rate": 0.02, "dimension": 8, "ids": 8, "attributes": 4}
+    rows = fitted("sne", data, **settings).embed()
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     alike = units @ units.T
     assert alike[:30, :30].mean() > 0.5 > 0 > alike[:30, 30:].mean()
 
 
 def test_sne_sees_attributes():
-    data, config = network(), SNEConfig(epochs=1, batch_size=20, learning_rate=0.01, dimension=4)
+    data = network()
     other = replace(data, features=np.roll(data.features, 1, axis=0))
-    first, second = (SNE(config).fit(d, rng=np.random.default_rng(0)).embed() for d in (data, other))
+    first, second = (fitted("sne", d, epochs=1).embed() for d in (data, other))
     assert not np.array_equal(first, second)
 
 
 def test_udmf_keeps_attributes_and_structure_both():
     data, gender = halves()
-    config = UDMFConfig(
-        epochs=150, batch_size=20, learning_rate=0.005, dimension=8, hidden=16, walk=NetMFConfig(dimension=4)
-    )
-    model = UDMF(config).fit(data, rng=np.random.default_rng(0))
+    settings = {"epochs": 150, "batch_size": 20, "learning_rate": 0.005, "dimension": 8, "hidden": 16}
+    model = fitted("udmf", data, **settings, walk={"dimension": 4})
     assert fitted_by_least_squares(model.embed(), gender) > 0.9
     assert fitted_by_least_squares(model.embed(), np.arange(60) < 30) > 0.9
     with torch.no_grad():
@@ -63,17 +58,9 @@ def test_udmf_keeps_attributes_and_structure_both():
 
 
 def test_udmf_fuses_as_many_modalities_as_there_are():
-    counts = []
-    for absent in (
-        {},
-        {"features": None},
-        {"posts": None, "word_vectors": None},
-        {"links": np.empty((0, 2), np.int32)},
-    ):
-        config = UDMFConfig(epochs=1, batch_size=4, learning_rate=0.01, dimension=3, hidden=2, walk=SMALL_WALK)
-        model = UDMF(config).fit(network(**absent), rng=np.random.default_rng(0))
-        counts.append(len(model.network.modalities))
-    assert counts == [3, 2, 2, 2]
+    nothing = {"features": None}, {"posts": None, "word_vectors": None}, {"links": np.empty((0, 2), np.int32)}
+    models = [fitted("udmf", network(**absent), epochs=1) for absent in ({}, *nothing)]
+    assert [len(model.network.modalities) for model in models] == [3, 2, 2, 2]
 
 
 def test_standardised_rows_are_centred_and_of_mean_square_1_and_a_constant_is_zero():

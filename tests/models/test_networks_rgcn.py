@@ -9,7 +9,7 @@ import torch
 from tasks.models.user_networks import rgcn
 from tasks.models.user_networks.base import NetworkData, undirected_pairs
 from tasks.models.user_networks.friendship import batches, friendship_loss
-from tasks.models.user_networks.rgcn import RGCN, PostVectors, RGCNConfig
+from tasks.models.user_networks.rgcn import RGCN, RGCNConfig
 from tests.models import naive_networks as naive
 
 CONFIG = RGCNConfig(epochs=2, batch_size=8, learning_rate=0.01, hidden=6, dimension=5, free=3)
@@ -122,13 +122,3 @@ def test_friends_score_higher_than_strangers_after_training():
     np.fill_diagonal(together, False)
     strangers = np.add.outer(np.arange(n), np.arange(n)) % 2 == 1
     assert scores[together].mean() > 0.5 > -0.5 > scores[strangers].mean()
-
-
-def test_blocks_of_posts_cover_all_users_in_order():
-    posts = PostVectors.from_data(NETWORKS["all there"])
-    for most in (1, 3, 100):
-        blocks = list(posts.blocks(most))
-        assert [user for first, last, _, _ in blocks for user in range(first, last)] == list(range(9))
-        assert all(end - start <= most or last == first + 1 for first, last, start, end in blocks)
-        assert [p for *_, start, end in blocks for p in range(start, end)] == list(range(posts.by_user[-1]))
-    torch.testing.assert_close(posts.means(1), posts.means(100))

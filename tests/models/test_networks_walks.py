@@ -12,21 +12,8 @@ from scipy.stats import chisquare
 
 from tasks.models.user_networks.base import NetworkData, Posts
 from tasks.models.user_networks.friendship import cooccurrences, nearby_pairs, neighbourhoods, random_walks, walks_of
-from tasks.models.user_networks.skipgram import (
-    DeepWalk,
-    DeepWalkConfig,
-    NetMF,
-    NetMFConfig,
-    SkipgramConfig,
-    TrainedWord2Vec,
-    TrainedWord2VecConfig,
-    Word2Vec,
-    Word2VecConfig,
-    factorise,
-    mean_of_words,
-    shifted_ppmi,
-    skipgram,
-)
+from tasks.models.user_networks.skipgram import SkipgramConfig, factorise, mean_of_words, shifted_ppmi, skipgram
+from tests.models.contract import fitted, make
 from tests.models.naive_networks import friends_of, network
 
 FALSE_ALARM = 1e-3
@@ -106,24 +93,21 @@ def test_factors_multiply_back_to_the_best_approximation(dimension):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        NetMF(NetMFConfig(dimension=2, walks=20, length=10, window=3)),
-        DeepWalk(DeepWalkConfig(dimension=8, walks=80, length=10, window=3, passes=20)),
-    ],
+    ("name", "settings"),
+    [("netmf", {"dimension": 2, "walks": 20}), ("deepwalk", {"dimension": 8, "walks": 80, "passes": 20})],
 )
-def test_walks_tell_two_communities_apart(model):
+def test_walks_tell_two_communities_apart(name, settings):
     pairs = np.stack(np.triu_indices(30, 1), axis=1)
     links = np.concatenate([pairs[(pairs < 15).all(1)], pairs[(pairs >= 15).all(1)], [[0, 15]]]).astype(np.int32)
-    rows = model.fit(NetworkData(30, links), rng=np.random.default_rng(0)).embed()
+    rows = fitted(name, NetworkData(30, links), **{"length": 10, "window": 3} | settings).embed()
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     alike = units @ units.T
     assert alike[:15, :15].min() > 0.5 > alike[:15, 15:].max()
 
 
-@pytest.mark.parametrize("model", [NetMF(NetMFConfig(dimension=3)), DeepWalk(DeepWalkConfig(dimension=3))])
-def test_users_without_friends_have_no_place_on_walks(model):
-    rows = model.fit(network(), rng=np.random.default_rng(0)).embed()
+@pytest.mark.parametrize("name", ["netmf", "deepwalk"])
+def test_users_without_friends_have_no_place_on_walks(name):
+    rows = fitted(name, network(), dimension=3).embed()
     assert not rows[8].any()
     assert rows[:8].any()
 
@@ -174,15 +158,15 @@ def test_trained_skipgram_comes_near_its_closed_form():
     assert np.corrcoef(similar[0].ravel(), similar[1].ravel())[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("model", [TrainedWord2Vec(TrainedWord2VecConfig(dimension=4, passes=20)),
-                                   Word2Vec(Word2VecConfig(dimension=4, negatives=1.0))])  # fmt: skip
-def test_users_who_write_of_the_same_are_close_and_silent_users_are_zero(model):
+@pytest.mark.parametrize(("name", "more"), [("word2vec", {"passes": 20}), ("word2vec-closed", {"negatives": 1.0})])
+def test_users_who_write_of_the_same_are_close_and_silent_users_are_zero(name, more):
     """Thirty posts each of six users, of one topic of two; user 6 wrote nothing."""
     rng = np.random.default_rng(0)
     topics = np.repeat([0, 0, 0, 1, 1, 1], 30)
     tokens = (topics[:, None] * 5 + rng.integers(0, 5, (180, 6))).ravel().astype(np.int32)
     posts = Posts(np.repeat(np.arange(6, dtype=np.int32), 30), np.arange(181) * 6, tokens, 10)
-    rows = model.fit(NetworkData(7, np.empty((0, 2), np.int32), posts=posts), rng=rng).embed()
+    data = NetworkData(7, np.empty((0, 2), np.int32), posts=posts)
+    rows = make(name, dimension=4, **more).fit(data, rng=rng).embed()
     assert not rows[6].any()
     units = rows[:6] / np.linalg.norm(rows[:6], axis=1, keepdims=True)
     same = units @ units.T
@@ -204,5 +188,5 @@ def test_vectors_of_whole_texts_are_taken_as_they_are():
     vectors, known = np.full((3, 2), np.nan, np.float32), np.array([True, False, True])
     vectors[known] = [[1, 2], [3, 4]]
     data = NetworkData(3, np.empty((0, 2), np.int32), text_vectors=vectors, has_text=known)
-    for model in (Word2Vec(Word2VecConfig()), TrainedWord2Vec(TrainedWord2VecConfig())):
-        assert model.fit(data, rng=np.random.default_rng(0)).embed().tolist() == [[1, 2], [0, 0], [3, 4]]
+    for name in ("word2vec", "word2vec-closed"):
+        assert fitted(name, data).embed().tolist() == [[1, 2], [0, 0], [3, 4]]

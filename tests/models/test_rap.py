@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from tasks.core.errors import DataError
 from tasks.core.training_data import TrainingData
 from tasks.models.ranking.bpr import BPR
 from tasks.models.ranking.private_attributes import RAP, Adversary, RAPConfig, entropy
 from tasks.models.training import draw_weights
+from tests.models.contract import of_matrix
 
 CONFIG = {
     "epochs": 15, "batch_size": 128, "learning_rate": 0.02, "regularization": 1e-4, "dimension": 8,
@@ -26,10 +26,9 @@ def planted(seed: int = 0) -> TrainingData:
     rng = np.random.default_rng(seed)
     group = (rng.random(N_USERS) < 0.4).astype(np.int64)
     half = np.arange(N_ITEMS) % 2
-    users, items = np.nonzero(rng.random((N_USERS, N_ITEMS)) < np.where(group[:, None] == half, 0.4, 0.1))
+    likes = rng.random((N_USERS, N_ITEMS)) < np.where(group[:, None] == half, 0.4, 0.1)
     gender = np.where(rng.random(N_USERS) < 1 / 3, -1, group)
-    attributes = {"gender": gender, "age": rng.integers(0, 3, N_USERS)}
-    return TrainingData(N_USERS, N_ITEMS, users.astype(np.int32), items.astype(np.int32), attributes=attributes)
+    return of_matrix(likes, attributes={"gender": gender, "age": rng.integers(0, 3, N_USERS)})
 
 
 def fitted(data: TrainingData, alpha: float, **override) -> RAP:
@@ -134,10 +133,7 @@ def test_lists_are_the_best_items_that_the_user_has_not_rated():
 def test_a_user_with_hardly_anything_left_has_a_list_filled_up_with_zeros():
     rated = np.ones((3, 6), bool)
     rated[0, 2] = rated[1, :3] = rated[2] = False
-    users, items = np.nonzero(rated)
-    data = TrainingData(
-        3, 6, users.astype(np.int32), items.astype(np.int32), attributes={"gender": np.array([0, 1, 1])}
-    )
+    data = of_matrix(rated, attributes={"gender": np.array([0, 1, 1])})
     lists = fitted(data, alpha=1.0, epochs=1).lists(np.arange(3, dtype=np.int32))
     assert [(row != 0).any(1).sum().item() for row in lists] == [1, 3, 5]
 
@@ -164,13 +160,6 @@ def test_a_sample_without_any_label_adds_nothing():
     users = np.flatnonzero(model._data.attributes["gender"] < 0).astype(np.int32)[:3]
     model._classes[0] = -1
     assert model.adversary_loss(users, model.network.adversary(model.lists(users))).item() == 0.0
-
-
-@pytest.mark.parametrize("attributes", [{}, {"gender": np.zeros(3, np.int64)}, {"gender": np.full(3, -1)}])
-def test_nothing_to_hide_is_refused(attributes):
-    data = TrainingData(3, 4, np.array([0, 1, 2], np.int32), np.array([0, 1, 2], np.int32), attributes=attributes)
-    with pytest.raises(DataError, match="none has two classes"):
-        fitted(data, alpha=1.0)
 
 
 def test_the_adversary_is_not_released_and_the_ledger_claims_nothing():

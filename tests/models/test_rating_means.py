@@ -4,25 +4,19 @@ import numpy as np
 import pytest
 
 from tasks.core.training_data import TrainingData
-from tasks.models.social.rating_means import (
-    PrivateRatingMeans,
-    PrivateRatingMeansConfig,
-    RatingMeans,
-    RatingMeansConfig,
-)
+from tasks.models.social.rating_means import PrivateRatingMeans, RatingMeans
 from tasks.privacy import noise
 from tasks.privacy.noise import Draw
+from tests.models.contract import fitted
 from tests.models.social_data import poisoned, ratings
 
 
 def means(of: str, data: TrainingData, damping: float = 0.0) -> RatingMeans:
-    config = RatingMeansConfig(of=of, damping=damping, scale=(1, 5))
-    return RatingMeans(config).fit(data, rng=np.random.default_rng(0))
+    return fitted("rating-means", data, of=of, damping=damping)
 
 
 def private(epsilon: float, data: TrainingData, seed: int = 0) -> PrivateRatingMeans:
-    config = PrivateRatingMeansConfig(of="bias", damping=1.0, scale=(1, 5), epsilon=epsilon, variance=1.0)
-    return PrivateRatingMeans(config).fit(data, rng=np.random.default_rng(seed))
+    return fitted("dp-rating-means", data, seed, epsilon=epsilon)
 
 
 def by_hand() -> TrainingData:
@@ -128,9 +122,3 @@ def test_noise_hurts_no_more_than_it_helps():
     at = {epsilon: np.mean([error(private(epsilon, data, s)) for s in range(60)]) for epsilon in (0.01, 0.1, 1.0, 10.0)}
     assert max(at.values()) < 1.05 * alone
     assert at[10.0] < 0.8 * alone
-
-
-def test_the_release_is_accounted_at_its_budget():
-    (entry,) = private(0.5, ratings()).ledger()
-    assert entry.claimed_epsilon == entry.accounted_epsilon == 0.5
-    assert entry.accounted_delta == 0

@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 
-from tasks.config.messages import first_error
 from tasks.core.training_data import TrainingData
 from tasks.models.sessions.sequential import NO_DROPOUT, mean_cross_entropy
 from tests.models.contract import learning, ragged
@@ -95,17 +93,6 @@ def test_scores_and_gradients_would_show_a_difference():
         assert (different - same_user).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_without_propagation_the_order_before_the_last_item_is_not_read(name):
-    model = trained(name, steps=0)
-    first, other = (model.score_next(ragged([part], users=[3]))[-1] for part in ([0, 1, 2, 2, 3], [2, 1, 2, 0, 3]))
-    # the same sum in another order
-    torch.testing.assert_close(other, first, rtol=0, atol=1e-6)
-    propagated = trained(name, steps=1)
-    first, other = (propagated.score_next(ragged([part], users=[3]))[-1] for part in ([0, 1, 2, 3], [2, 1, 0, 3]))
-    assert (other - first).abs().max() > 1e-4
-
-
 def classes_of_users() -> tuple[TrainingData, torch.Tensor]:
     """Four kinds of users, told by their features alone: after a random item each kind takes an item of its own.
 
@@ -142,39 +129,6 @@ def test_features_stay_with_their_users_through_every_shuffle(name):
     users = rng.permutation(len(own))[:50]
     asked = ragged([[int(item)] for item in rng.integers(0, 6, 50)], users=users.tolist())
     assert (model.score_next(asked).argmax(1) == own[users]).float().mean() > 0.95
-
-
-@pytest.mark.parametrize("name", ["nonp-u"])
-def test_a_users_vector_is_found_by_the_id(name):
-    model = trained(name, steps=1)
-    number = np.random.default_rng(3).permutation(10)
-    expected = model.score_next(data().sequences)
-    weight = model.network.user.weight.data
-    weight[number] = weight.clone()
-    model.network.user.trained[number] = model.network.user.trained.clone()
-    actual = model.score_next(ragged(PARTS, users=number[OWNERS].tolist()))
-    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("key", "wrong"),
-    [
-        ("clip", {"clip": float("inf")}),
-        ("delta", {"delta": 1}),
-        ("epsilon", {"epsilon": float("inf")}),
-        ("steps", {"steps": 2, "accounting": "rigorous"}),
-        ("steps", {"steps": 3, "accounting": "cached"}),
-        ("accounting", {"accounting": "none"}),
-    ],
-)
-@pytest.mark.parametrize("name", ["dipsgnn", "priv-u"])
-def test_a_setting_that_means_nothing_is_refused_in_one_line_that_names_it(name, key, wrong):
-    cls = system_class(name)
-    with pytest.raises(ValidationError) as error:
-        cls.Config.model_validate(SCALED | {"steps": 1, "epsilon": 4.0} | wrong)
-    line = str(first_error(error.value))
-    assert key in line
-    assert "\n" not in line
 
 
 def test_a_user_without_training_events_is_an_average_one():

@@ -6,9 +6,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 
-from tasks.core.errors import DataError, DivergenceError
+from tasks.core.errors import DivergenceError
 from tasks.models.social import messages as said
 from tasks.models.social.parties import similarities
 from tasks.models.social.ratings import RatingTable
@@ -187,28 +186,8 @@ def test_messages_are_those_of_the_protocol():
     assert make("mf-ratings").fit(data, rng=np.random.default_rng(0)).communication() == {"iterations": 12}
 
 
-def test_impossible_configurations_and_data_are_refused_in_words():
-    for override, words in (
-        ({"delta": 1e-6}, "delta: not for accounting: published"),
-        ({"beta": None}, "published needs beta"),
-        ({"projection": False}, "unit ball"),
-        ({"scale": (5, 1)}, "below the highest"),
-    ):
-        with pytest.raises(ValidationError, match=words):
-            make("privsr", **override)
-    for override, words in (
-        ({"towards": None}, "rigorous needs towards"),
-        ({"towards": "recommender", "colluders": 1}, "colluders: only for towards: sums"),
-    ):
-        with pytest.raises(ValidationError, match=words):
-            make("privsr-rigorous", **override)
-    data = ratings()
-    for broken, words in (
-        (replace(data, sensitive=None), "which are sensitive"),
-        (replace(data, links=None), "no links"),
-        (replace(data, ratings=data.ratings + 1), "outside 1 to 5"),
-    ):
-        with pytest.raises(DataError, match=words):
-            make("privsr").fit(broken, rng=np.random.default_rng(0))
+def test_training_that_diverges_is_refused():
     with pytest.raises(DivergenceError, match="diverges"), np.errstate(all="ignore"):
-        make("mf-ratings", learning_rate=50.0, epochs=100, projection=False).fit(data, rng=np.random.default_rng(0))
+        make("mf-ratings", learning_rate=50.0, epochs=100, projection=False).fit(
+            ratings(), rng=np.random.default_rng(0)
+        )

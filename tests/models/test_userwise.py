@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 
 from tasks.core.errors import ConfigurationError
 from tasks.core.training_data import TrainingData
@@ -15,7 +14,6 @@ from tasks.models.base import SILENT
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import ghost, laplace
-from tasks.privacy.remarks import gap
 from tests.models.contract import Stretch
 from tests.systems import ids
 
@@ -101,15 +99,6 @@ def test_tied_weights_train_in_private_as_in_public(name):
     assert own == untied - public.network.reader.weight.numel()
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [({"privacy": "dpsgd-optimal-clip"}, "L1 norms of gradients"), ({"frozen_encoder": True}, "stay random, too")],
-)
-def test_tied_weights_refuse_what_they_have_no_answer_to(override, message):
-    with pytest.raises(ValidationError, match=message):
-        fitted("vae", tied=True, **override)
-
-
 @pytest.mark.parametrize("name", CONFIGS)
 def test_rows_hold_the_users_ratings(name):
     given = data()
@@ -145,16 +134,11 @@ def test_who_is_in_a_rigorous_step_changes_nobody_elses_gradient(name, override)
     assert (sums[0] - sums[1]).norm() < 1e-3 * 0.01
 
 
-@pytest.mark.parametrize(("values", "ratings"), [("ratings", 3.0), ("ratings", None), ("binary", None)])
+@pytest.mark.parametrize(("values", "ratings"), [("ratings", 3.0), ("binary", None)])
 def test_equal_ratings_and_no_ratings(values, ratings):
     given = data()
     equal = None if ratings is None else np.full(len(given.users), ratings, np.float32)
-    given = TrainingData(N_USERS, N_ITEMS, given.users, given.items, ratings=equal)
-    if values == "ratings" and ratings is None:
-        with pytest.raises(ConfigurationError, match="values: these data have no ratings"):
-            fitted("vae", given, values=values)
-    else:
-        assert torch.isfinite(scores(fitted("vae", given, values=values))).all()
+    assert torch.isfinite(scores(fitted("vae", replace(given, ratings=equal), values=values))).all()
 
 
 def test_losses_are_those_of_the_rows_alone_and_repeat():
@@ -199,37 +183,6 @@ def test_without_noise_the_ledger_says_whose_choice_that_was(override, reason):
     (entry,) = fitted("ae", epochs=1, privacy="dpsgd", **override).ledger()
     assert (entry.claimed_epsilon, entry.accounted_epsilon) == (None, None)
     assert ids(entry.reasons) == {reason}
-
-
-@pytest.mark.parametrize("override", [{"batch_size": 31}, {"batch_size": 31, **RIGOROUS}])
-def test_a_batch_larger_than_the_data_is_refused(override):
-    with pytest.raises(ConfigurationError, match="batch_size: 31 users in a step, but there are 30"):
-        fitted("ae", **override)
-
-
-@pytest.mark.parametrize(
-    ("override", "match"),
-    [
-        ({"privacy": "dpsgd", "epsilon_max": None}, "needs epsilon_max"),
-        ({"privacy": "dpsgd", "clip_norm": None}, "needs clip_norm"),
-        ({"privacy": "dpsgd-optimal-clip", "accounting": "rigorous"}, "reads gradients without noise"),
-        ({"privacy": "dpsgd-optimal-clip", "examples": 2}, "one example"),
-        ({"privacy": "dpsgd", "quantile": 0.5}, "rigorous"),
-        ({"privacy": "dpsgd", "popularity": 0.5}, "rigorous"),
-        ({**RIGOROUS, "popularity": 0.5, "budgets": "uniform"}, "equal budgets"),
-    ],
-)
-def test_impossible_configurations_are_refused(override, match):
-    with pytest.raises(ValidationError, match=match):
-        fitted("ae", **override)
-
-
-@pytest.mark.parametrize(
-    ("budgets", "match"), [([1.0] * 29, "29 budgets for 30 users"), ([1.0] * 29 + [1.5], "user 29 has a budget of 1.5")]
-)
-def test_a_missing_budget_and_one_above_the_largest_are_refused(budgets, match):
-    with pytest.raises(ConfigurationError, match=match):
-        fitted("ae", privacy="dpsgd", budgets=budgets)
 
 
 def test_budgets_are_equal_uniform_or_given():
@@ -292,12 +245,6 @@ class TestLedger:
     def test_public_training_has_none(self):
         assert fitted("ae").ledger() == []
 
-    def test_rigorous_is_accounted_below_its_claim(self):
-        (entry,) = fitted("ae", **RIGOROUS).ledger()
-        assert entry.claimed_epsilon == 0.2
-        assert 0.9 * 0.2 < entry.accounted_epsilon <= 0.2
-        assert entry.accounted_epsilon == pytest.approx(account(entry.events, 1e-3).epsilon)
-
     @pytest.mark.parametrize("how", [RIGOROUS, {"privacy": "dpsgd"}])
     def test_what_is_spent_is_planned_whenever_validation_ends_training(self, how):
         model = fitted("ae", progress=Stretch(2), **how)
@@ -315,16 +262,6 @@ class TestLedger:
         (entry,) = fitted("ae", privacy="dpsgd-optimal-clip").ledger()
         assert entry.accounted_epsilon is None
         assert ids(entry.reasons) == {"clip-from-gradients"}
-
-    def test_an_infinite_budget_claims_nothing(self):
-        (entry,) = fitted("ae", privacy="dpsgd", epsilon_max=math.inf).ledger()
-        assert entry.claimed_epsilon is None
-        assert entry.accounted_epsilon is None
-
-    @pytest.mark.parametrize(("delta", "warned"), [(0.03, False), (0.04, True)])
-    def test_a_delta_above_one_in_all_users_is_warned_of(self, delta, warned):
-        (entry,) = fitted("ae", delta=delta, batch_size=N_USERS, **RIGOROUS).ledger()
-        assert (gap("large-delta", delta=delta, n_users=30) in entry.gaps) is warned
 
     def test_users_below_the_first_step_are_counted(self):
         budgets = [0.01, 0.01] + [0.2] * 28

@@ -21,7 +21,6 @@ def parts(suite: str) -> dict[str, page.Page]:
 
 
 def draw(suite: str, part: str) -> str:
-    """A page of a suite as HTML."""
     return page.render(parts(suite)[part])
 
 

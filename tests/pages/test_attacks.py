@@ -16,12 +16,10 @@ from tests.pages.committed import SUITES, draw, parts, results, table
 
 
 def evidence_of(suite: str, name: str) -> dict[str, Any]:
-    """What a suite has of one kind."""
     return next(of for of in leakage.collect(results(suite)) if of["name"] == name)
 
 
 def attack(gain: float, low: float | None, **more: Any) -> dict[str, Any]:
-    """One attack on one target."""
     about = {"target": "age", "experiment": "a", "attacker": "knn", "control": "ratings", "k": 10}
     return about | {"gain": gain, "low": low, "high": None if low is None else 2 * gain - low} | more
 

@@ -1,7 +1,6 @@
 """How many printed numbers count as measured and as reproduced, and what changed since a revision."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from tasks.results.facts import KINDS
 from tasks.results.load import COMPARISON, PUBLISHED
 from tasks.results.summary import NUMBER, coverage, reproduction
 from tasks.stages import site
+from tests.command import git
 from tests.pages import committed
 
 CLAIMS = "number,artefact,claim\n0,table2,A is best\n1,table2,B is fast\n"
@@ -28,15 +28,9 @@ def printed(*values: float) -> pl.DataFrame:
 
 
 def ours(table: pl.DataFrame, *means: float | None, data: str = "real", scale: float = 1.0) -> pl.DataFrame:
-    made = table.rename({"value": "published"}).with_columns(
-        pl.col("published") * scale,
-        ours_mean=pl.Series(means, dtype=pl.Float64),
-        ours_std=None,
-        seeds=3,
-        protocol=pl.lit("full"),
-        data=pl.lit(data),
-    )
-    return made.select(*COMPARISON)
+    numbers = {"ours_mean": pl.Series(means, dtype=pl.Float64), "ours_std": None, "seeds": 3}
+    made = table.rename({"value": "published"}).with_columns(pl.col("published") * scale, **numbers)
+    return made.with_columns(protocol=pl.lit("full"), data=pl.lit(data)).select(*COMPARISON)
 
 
 def suite(**more: Any) -> Any:
@@ -87,14 +81,13 @@ def test_reproduction_of_committed_tables_is_that_of_the_committed_headline(name
 
 def test_every_printed_result_of_every_paper_is_counted_and_no_statistic_of_data() -> None:
     results = [committed.results(name) for name in committed.SUITES]
+    published = results[0].published
     covered = coverage(
-        results[0].published, [(of.suite, of.comparison, committed.paper(of.suite.suite).methods) for of in results]
+        published, [(of.suite, of.comparison, committed.paper(of.suite.suite).methods) for of in results]
     )
-    results_alone = results[0].published.filter(~((pl.col("paper") == "dpvae") & (pl.col("artefact") == "table3")))
+    results_alone = published.filter(~((pl.col("paper") == "dpvae") & (pl.col("artefact") == "table3")))
     assert covered["printed"].sum() == len(results_alone.filter(pl.col("method") != "statistics").unique(NUMBER))
-    assert (
-        covered.select("printed").to_series() == covered.select(pl.sum_horizontal(*KINDS, "none")).to_series()
-    ).all()
+    assert covered.select((pl.col("printed") == pl.sum_horizontal(*KINDS, "none")).all()).item()
     assert (covered["near"] <= covered["real"] + covered["part"]).all()
 
 
@@ -102,10 +95,8 @@ def test_every_printed_result_of_every_paper_is_counted_and_no_statistic_of_data
 def headline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Writes the headline of a suite in an empty repository."""
     monkeypatch.chdir(tmp_path)
-    git("init", "-q")
-    git("config", "user.name", "tests")
-    git("config", "user.email", "tests@localhost")
-    git("commit", "-q", "--allow-empty", "-m", "nothing yet")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "nothing yet")
 
     def write(name: str, utility: float | None, verdict: str = "supported") -> None:
         place = tmp_path / "data/results" / name
@@ -118,13 +109,9 @@ def headline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
     return write
 
 
-def git(*arguments: str) -> None:
-    subprocess.run(["git", *arguments], check=True, capture_output=True)
-
-
 def commit() -> None:
-    git("add", "-A")
-    git("commit", "-q", "-m", "results")
+    git(Path(), "add", "-A")
+    git(Path(), "commit", "-q", "-m", "results")
 
 
 def test_values_verdicts_and_suites_that_differ_are_listed(headline: Callable[..., None]) -> None:
@@ -136,7 +123,7 @@ def test_values_verdicts_and_suites_that_differ_are_listed(headline: Callable[..
     headline("a", 0.3, "contradicted")
     headline("b", 0.5000001)
     headline("new", 0.1)
-    git("rm", "-q", "-r", "data/results/old")
+    git(Path(), "rm", "-q", "-r", "data/results/old")
     assert site.changes_since("HEAD") == [
         ("a", "value", "utility: best_private", 0.25, 0.3),
         ("a", "claim", "table2: A is best", "supported", "contradicted"),

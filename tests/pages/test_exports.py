@@ -16,64 +16,52 @@ from tasks.release.building import Wanted, build
 from tasks.stages.report import collected
 
 
-def record(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
+def record(properties: dict[str, Any], *required: str, texts: str = "") -> dict[str, Any]:
+    """An object of these properties, and of texts of these names, and of no others."""
+    every = dict.fromkeys(texts.split(), TEXT) | properties
+    return {"type": "object", "additionalProperties": False, "required": list(required), "properties": every}
+
+
+def one_of(*values: Any) -> dict[str, Any]:
+    return {"enum": list(values)}
 
 
 TEXT = {"type": "string", "minLength": 1}
 TEXTS = {"type": "array", "items": TEXT, "minItems": 1}
-BASIC = ("name", "data_curators", "description", "intended_use", "data_product_type", "data_product_region")
+BASIC = "name data_curators description intended_use data_product_type data_product_region"
+PRODUCTS = ("Summary statistics", "Machine learning model", "Dataset")
+DEPLOYMENT = {
+    "basic": record(
+        {"publication_date": {"type": "string", "format": "date"}}
+        | {"data_curators": TEXTS, "data_product_type": one_of(*PRODUCTS)},
+        *(*BASIC.split(), "publication_date"),
+        texts=BASIC,
+    ),
+    "dp_variant": record(
+        {"variant_name": one_of("Pure DP", "Approximate DP", "Custom")}, texts="data_domain unprotected_quantities"
+    ),
+    "privacy_loss": record(
+        {"privacy_parameters": record({key: {"type": "number"} for key in ("epsilon", "delta", "rho")})},
+        texts="privacy_unit privacy_unit_details privacy_parameters_details",
+    ),
+    "deployment_model": record(
+        {"model_name": one_of("Local", "Central", "Shuffle", "Federated")}
+        | {"release_type": one_of("One release", "Many releases"), "data_source_type": one_of("Static", "Dynamic")}
+        | {"access_type": one_of("Interactive", "Non-interactive")},
+        texts="actors",
+    ),
+    "accounting": record({}, texts="post_processing composition"),
+    "implementation": record({}, texts="preprocessing_and_hyperparameter_tuning mechanisms justification"),
+    "administrative": record({"notes": {"type": "string"}, "registry_authors": TEXTS}, texts="sources"),
+}
 OPENDP = record(
     {
-        "url_slug": TEXT,
-        "status": {"enum": ["Draft", "Pending", "Approved"]},
-        "tier": {"enum": [1, 2, 3]},
-        "deployment": record(
-            {
-                "basic": record(
-                    dict.fromkeys(BASIC, TEXT)
-                    | {
-                        "data_curators": TEXTS,
-                        "publication_date": {"type": "string", "format": "date"},
-                        "data_product_type": {"enum": ["Summary statistics", "Machine learning model", "Dataset"]},
-                    },
-                    *BASIC,
-                    "publication_date",
-                ),
-                "dp_variant": record(
-                    {
-                        "variant_name": {"enum": ["Pure DP", "Approximate DP", "Custom"]},
-                        "data_domain": TEXT,
-                        "unprotected_quantities": TEXT,
-                    }
-                ),
-                "privacy_loss": record(
-                    {
-                        "privacy_unit": TEXT,
-                        "privacy_unit_details": TEXT,
-                        "privacy_parameters": record({key: {"type": "number"} for key in ("epsilon", "delta", "rho")}),
-                        "privacy_parameters_details": TEXT,
-                    }
-                ),
-                "deployment_model": record(
-                    {
-                        "model_name": {"enum": ["Local", "Central", "Shuffle", "Federated"]},
-                        "actors": TEXT,
-                        "release_type": {"enum": ["One release", "Many releases"]},
-                        "data_source_type": {"enum": ["Static", "Dynamic"]},
-                        "access_type": {"enum": ["Interactive", "Non-interactive"]},
-                    }
-                ),
-                "accounting": record({"post_processing": TEXT, "composition": TEXT}),
-                "implementation": record(
-                    {"preprocessing_and_hyperparameter_tuning": TEXT, "mechanisms": TEXT, "justification": TEXT}
-                ),
-                "administrative": record({"sources": TEXT, "notes": {"type": "string"}, "registry_authors": TEXTS}),
-            },
-            "basic",
-        ),
+        "status": one_of("Draft", "Pending", "Approved"),
+        "tier": one_of(1, 2, 3),
+        "deployment": record(DEPLOYMENT, "basic"),
     },
     *("url_slug", "status", "tier", "deployment"),
+    texts="url_slug",
 )
 """Facts of schemas/deployments-schema.yaml of opendp/deployments-registry-data at 3e9c812 (MIT): what it requires,
 knows and enumerates, as far as we use it."""

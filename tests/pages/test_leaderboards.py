@@ -2,6 +2,7 @@
 
 import json
 import math
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -138,6 +139,7 @@ def test_entries_have_the_means_of_metrics_csv_and_the_budgets_of_the_ledger(sui
     assert set(base["experiment"]) == {system.experiment for system in results.suite.compared}
     for of in base.iter_rows(named=True):
         assert of["utility"] == pytest.approx(means.get(of["experiment"]), abs=1e-6)
+        assert of["utility"] is None or of["utility"] == pytest.approx(fmean(of["values"])), "its interval's runs"
     ledger = pl.read_csv(committed.RESULTS / suite / "ledger.csv").filter(setting="base")
     claims = dict(ledger.group_by("experiment").agg(pl.col("claimed_epsilon").max()).iter_rows())
     for (experiment,), rows in base.group_by("experiment"):

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tasks.results import reproduction
-from tasks.results.claims import Reason
 from tasks.results.printed import COUNTED, Against, Cell
-from tasks.results.reproduction import Pair
 from tasks.results.summary import reproduction as counts
 from tests.pages.committed import SUITES, draw, paper, parts, results, table
 
@@ -18,13 +16,7 @@ PRINTED = ("gerai", "dipsgnn-ml-1m", "dpvae", "dpcrosue")
 
 
 def against(suite: str) -> Against:
-    """A suite with its paper."""
     return Against(results(suite), paper(suite))
-
-
-def judged(suite: str, *reasons: Reason) -> list[Pair]:
-    """Every pair of a suite."""
-    return reproduction.pairs(against(suite), reproduction.blocks(against(suite)), reasons)
 
 
 @given(st.floats(-5, 5).filter(lambda x: abs(x) > 1e-3), st.floats(-5, 5))
@@ -69,8 +61,8 @@ def test_synthetic_data_are_compared_with_nothing_printed(suite: str) -> None:
 
 
 def test_a_reversed_order_is_shown_where_the_paired_test_over_common_runs_shows_it() -> None:
-    facts = results("dipsgnn-ml-1m")
-    for pair in judged("dipsgnn-ml-1m"):
+    facts, of = results("dipsgnn-ml-1m"), against("dipsgnn-ml-1m")
+    for pair in reproduction.pairs(of, reproduction.blocks(of), ()):
         runs = [
             facts.values(cell.experiment, pair.column.metric, pair.column.k, cell.setting)
             for cell in (pair.worse, pair.better)

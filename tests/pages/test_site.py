@@ -4,8 +4,6 @@ import importlib
 import inspect
 import json
 import re
-import subprocess
-import sys
 from html import unescape
 from pathlib import Path, PurePosixPath
 
@@ -20,6 +18,7 @@ from tasks.results.cards import Card, schema
 from tasks.results.standings import boards
 from tasks.stages import report
 from tasks.stages import site as stage
+from tests.command import python
 from tests.pages import committed
 from tests.pages.committed import text_of
 from tests.pages.conftest import DOCUMENTS
@@ -201,8 +200,7 @@ def test_reading_and_drawing_a_suite_loads_nothing_heavy() -> None:
         "[page.render(of) for of in suite.pages(results, report.paper_of(results))]\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
+    assert python(code).strip() == "[]"
 
 
 @pytest.fixture
@@ -228,13 +226,8 @@ def test_a_site_is_written_whole_and_replaces_nothing_but_a_site(project: Path) 
         (project / "site" / file).touch()
     assert stage.write(project / "site", 1) == 1
     assert not (project / "site/old.html").exists()
-    for file in (
-        "index.html",
-        "docs/audit.html",
-        "docs/api-dprec-metrics.html",
-        "suites/demo/index.html",
-        stage.SCHEMA,
-    ):
+    written = ("index.html", "docs/audit.html", "docs/api-dprec-metrics.html", "suites/demo/index.html", stage.SCHEMA)
+    for file in written:
         assert (project / "site" / file).is_file(), file
 
 

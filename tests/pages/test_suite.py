@@ -36,7 +36,6 @@ BY_LEVEL = {level: f"{level} ε" for level in page.english()["levels"].values()}
 
 @pytest.fixture(params=DRAWN)
 def suite(request: pytest.FixtureRequest) -> str:
-    """Of tests that name no others."""
     return str(request.param)
 
 

@@ -18,12 +18,10 @@ from tests.pages.committed import draw, paper, results
 def point(
     name: str, claimed: float | None, accounted: float, audited: float | None, utility: float = 0.5
 ) -> dict[str, Any]:
-    """A system of a chart by ε."""
     return {"name": name, "utility": utility, "claimed": claimed, "accounted": accounted, "audited": audited}
 
 
 def by_epsilon(*points: dict[str, Any]) -> str:
-    """The chart of these systems."""
     across = [{"name": "best", "utility": 0.9}]
     return charts.by_epsilon("t", points, across, x="user-level ε", y="NDCG").markup
 

@@ -188,14 +188,3 @@ def test_every_entry_claims_what_the_paper_says_and_accounts_for_nothing() -> No
     assert because("gender-passes") in of_attributes.reasons
     for entry in (of_attributes, of_follows):
         assert (entry.accounting, entry.claimed_epsilon, entry.accounted_epsilon) == ("released", EPSILON, None)
-
-
-@pytest.mark.parametrize("target", [0, 19_900])
-def test_a_number_at_which_the_code_stops_is_refused(target: int) -> None:
-    with pytest.raises(ValueError, match=r"target must be in 1\.\.19899"):
-        as_released.threshold(target, 200, 1.0)
-
-
-def test_a_budget_of_follows_below_what_its_noise_can_hide_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="at least 1e-12"):
-        as_released.follows(np.array([[0, 1]]), 10, 1.0, 1e-13, np.random.default_rng(0))

@@ -45,22 +45,6 @@ def test_at_a_tiny_delta_the_multiplier_is_that_of_renyi_divergence():
     assert noise_multiplier(1.0, 1e-15, 0.01, 1000) == pytest.approx(2.67, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((1.0, 0.0, 0.5, 1), "delta"),
-        ((1.0, 1.0, 0.5, 1), "delta"),
-        ((1.0, 1e-3, 0.0, 1), "sampling probability"),
-        ((1.0, 1e-3, 1.1, 1), "sampling probability"),
-        ((1.0, 1e-3, math.nan, 1), "sampling probability"),
-        ((1.0, 1e-3, 0.5, 0), "steps"),
-    ],
-)
-def test_impossible_requests_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        noise_multiplier(*arguments)
-
-
 def test_every_record_is_sampled_independently_at_the_rate():
     """Sizes are binomial and pairs of records independent; false alarms: one in 1,000 for each of the three tests."""
     n, probability, draws = 40, 0.3, 4000
@@ -83,9 +67,6 @@ def test_samples_may_be_everything_or_nothing():
     rng = np.random.default_rng(0)
     assert poisson_sample(5, 1.0, rng).tolist() == [0, 1, 2, 3, 4]
     assert len(poisson_sample(5, 1e-12, rng)) == len(poisson_sample(0, 0.5, rng)) == 0
-    for n, probability in ((-1, 0.5), (5, 0.0), (5, 1.5), (5, math.nan)):
-        with pytest.raises(ValueError, match="must"):
-            poisson_sample(n, probability, rng)
 
 
 def test_clipping_bounds_norms_and_leaves_small_gradients_alone():

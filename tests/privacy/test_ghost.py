@@ -1,13 +1,15 @@
-"""Ghost norms and sums equal those of gradients computed example by example."""
+"""Ghost norms and sums, and those of gradients per record, equal those of gradients computed one by one."""
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from tasks.core.errors import ConfigurationError
+from tasks.privacy.accounting.per_record import Owned, copies, product, squared_norms, weighted_sums
 from tasks.privacy.mechanisms import ghost
 
 SHAPES = [
@@ -155,11 +157,30 @@ def test_a_layer_used_twice_or_over_more_than_rows_or_half_frozen_is_refused():
         pass
 
 
-def test_clipped_gradients_add_up_to_no_more_than_the_bound_each():
-    network, rows = made(5, 9, (4,), 1)
-    outers, norms = ghost.zero_non_finite(ours(network, rows))
-    for user in range(5):
-        alone = torch.zeros(5, dtype=torch.float64)
-        alone[user] = min(1.0, 0.3 / norms[user].clamp(min=1e-12))
-        total = ghost.weighted_sums(outers, alone)
-        assert torch.cat([gradient.flatten() for gradient in total.values()]).norm() <= 0.3 + 1e-12
+@pytest.mark.parametrize("counts", [[1], [2, 0, 3], [0, 0, 1, 7, 2, 0]])
+def test_a_matrix_that_is_used_twice_gets_both_shares_and_a_record_without_rows_none(counts):
+    rng = np.random.default_rng(0)
+    rows, matrix, bias = (torch.from_numpy(rng.normal(size=shape)) for shape in ((sum(counts), 4), (4, 4), (4,)))
+    rows.requires_grad_()
+
+    def loss(through, added) -> torch.Tensor:
+        return torch.tanh(through(torch.tanh(through(rows) + added))).square()
+
+    owned = Owned(torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts)), len(counts))
+    matrices, biases = copies(matrix, len(counts)), copies(bias, len(counts))
+    total = loss(lambda x: product(x, matrices, owned), biases[owned.owners]).sum()
+    *ours, of_rows = torch.autograd.grad(total, [matrices, biases, rows])
+    slow = []
+    for record in range(len(counts)):
+        first, other = matrix.clone().requires_grad_(), bias.clone().requires_grad_()
+        mine = loss(lambda x, first=first: x @ first.T, other)[owned.owners == record].sum()
+        slow.append(torch.autograd.grad(mine, [first, other]))
+    for index, gradient in enumerate(ours):
+        torch.testing.assert_close(gradient, torch.stack([gradients[index] for gradients in slow]))
+    expected = torch.autograd.grad(loss(lambda x: x @ matrix.T, bias).sum(), rows)[0]
+    torch.testing.assert_close(of_rows, expected)
+    norms = torch.stack([sum(g.square().sum() for g in gradients) for gradients in slow])
+    torch.testing.assert_close(squared_norms(ours), norms)
+    weights = torch.from_numpy(rng.random(len(counts)))
+    for index, part in enumerate(weighted_sums(ours, weights)):
+        torch.testing.assert_close(part, sum(w * g[index] for w, g in zip(weights, slow, strict=True)))

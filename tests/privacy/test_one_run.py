@@ -60,12 +60,13 @@ def test_every_smaller_epsilon_is_refuted_too(delta: float) -> None:
         assert all(value >= 0.05 for value in above)
 
 
-def test_a_perfect_attacker_proves_what_is_provable_and_no_more() -> None:
+def test_a_perfect_attacker_proves_what_is_provable_and_no_more_and_one_who_is_always_wrong_nothing() -> None:
     included = np.random.default_rng(0).random(60) < 0.5
     result = audit(included.astype(float), included, 20, 0.0, 0.95)
     assert (result.canaries, result.guesses, result.correct, result.confidence) == (60, 20, 20, 0.95)
     right = 0.05 ** (1 / 20)
     assert result.epsilon == result.provable == pytest.approx(math.log(right / (1 - right)), abs=1e-5)
+    assert audit(-included.astype(float), included, 20, 0.0, 0.95).epsilon == 0
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (2.0, 0.0), (1.0, 0.01), (1.0, 0.05)])
@@ -106,51 +107,3 @@ def test_guesses_are_the_highest_and_the_lowest_scores_and_ties_are_wrong_first(
         for n_in, n_out in itertools.product(range(4), range(4)):
             slow = min(sum(bits[ranked[:n_in]]) + sum(~bits[ranked[6 - n_out :]]) for ranked in rankings)
             assert count_correct(scores, bits, n_in, n_out) == slow
-
-
-@pytest.mark.parametrize("distinct", [1, 2, 1000])
-def test_no_order_of_canaries_proves_what_is_not_so(distinct: int) -> None:
-    """Scores that do not depend on membership, in orders that favour the auditor. False alarm: one in 1,000."""
-    rng, runs = np.random.default_rng(distinct), 80
-    wrong = 0
-    for _ in range(runs):
-        scores, bits = rng.integers(0, distinct, 200) / 1, rng.random(200) < 0.5
-        orders = np.argsort(~bits), np.argsort(bits), np.arange(200)
-        (bound,) = {audit(scores[order], bits[order], 50, 1e-5, 0.95).epsilon for order in orders}
-        wrong += bound > 0
-    assert wrong <= stats.binom.ppf(0.999, runs, 0.05)
-    assert audit(np.zeros(200), np.arange(200) < 100, 50, 1e-5, 0.95).epsilon == 0
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ((10, 5, 6, 0.0, 0.95), "correct"),
-        ((10, 11, 5, 0.0, 0.95), "canaries"),
-        ((10, 5, -1, 0.0, 0.95), "correct"),
-        ((10, 5, 5, 1.0, 0.95), "delta"),
-        ((10, 5, 5, -0.1, 0.95), "delta"),
-        ((10, 5, 5, 0.0, 1.0), "confidence"),
-        ((10, 5, 5, 0.0, 0.4), "confidence"),
-    ],
-)
-def test_impossible_inputs_are_refused(given: tuple[int, int, int, float, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        lower_bound(*given)
-
-
-def test_impossible_scores_are_refused() -> None:
-    with pytest.raises(ValueError, match="finite"):
-        audit(np.array([0.0, math.nan]), np.ones(2, bool), 1, 0.0, 0.95)
-    with pytest.raises(ValueError, match="number of guesses"):
-        audit(np.zeros(3), np.ones(3, bool), 4, 0.0, 0.95)
-    for included in (np.ones(4, bool), np.array([-1, 1, 1]), np.array([1, 0, 1]), np.array(["in", "out", "in"])):
-        with pytest.raises(ValueError, match="booleans"):
-            audit(np.zeros(3), included, 2, 0.0, 0.95)
-    with pytest.raises(ValueError, match="epsilon"):
-        p_value(10, 5, 5, -1.0, 0.0)
-
-
-def test_an_attacker_who_is_always_wrong_proves_nothing() -> None:
-    included = np.random.default_rng(0).random(60) < 0.5
-    assert audit(-included.astype(float), included, 20, 0.0, 0.95).epsilon == 0

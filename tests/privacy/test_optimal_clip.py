@@ -56,12 +56,3 @@ def test_sigma_is_that_of_the_gaussian_mechanism():
     of_rounds = optimal_clip.sigma_of_rounds(np.array([0.5, 1.0]), 0.001, 10 / 943, 30 * 95)  # Theorem 4 on ML-100K
     np.testing.assert_allclose(of_rounds, [2.9758, 1.4879], rtol=1e-4)
     assert optimal_clip.noise_cost(np.array([1.0, 3.0]), 10) == pytest.approx(20 * math.sqrt(2 / math.pi))
-
-
-@pytest.mark.parametrize(
-    ("norms", "l1", "match"),
-    [(np.zeros(0), np.zeros(0), "no gradient"), (np.array([1.0, np.inf]), np.ones(2), "not finite")],
-)
-def test_what_cannot_be_chosen_from_is_refused(norms, l1, match):
-    with pytest.raises(ValueError, match=match):
-        optimal_clip.optimal_clip(norms, l1, 1.0)

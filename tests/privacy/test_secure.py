@@ -19,7 +19,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from tasks.privacy import noise, secure
-from tasks.privacy.mechanisms import dpsgd, laplace, piecewise
+from tasks.privacy.mechanisms import piecewise
 from tasks.privacy.secure import SecureGenerator
 
 N = 20_000
@@ -221,21 +221,6 @@ def test_more_numbers_than_rounding_pays_for_are_refused(law: secure.Law, most: 
         add(law, more, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("value", "scale", "sensitivity", "message"),
-    [
-        (0.0, 0.0, 1.0, "scale of secure noise must be a positive finite number"),
-        (0.0, math.inf, 1.0, "scale of secure noise must be a positive finite number"),
-        (0.0, 1.0, 0.0, "sensitivity must be a positive finite number"),
-        (math.nan, 1.0, 1.0, "values that noise is added to must be finite"),
-        (math.inf, 1.0, 1.0, "values that noise is added to must be finite"),
-    ],
-)
-def test_what_no_noise_can_be_added_to_is_refused(value: float, scale: float, sensitivity: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        secure.add(SecureGenerator(), "gaussian", np.array([value]), scale, sensitivity)
-
-
 def test_a_value_beyond_the_grid_is_cut_off() -> None:
     low, high = add("gaussian", np.array([-1e30, 1e30]), 1.0)
     assert high == pytest.approx(2.0**26, rel=1e-6)
@@ -301,11 +286,3 @@ def test_numbers_of_the_piecewise_mechanism_lie_on_a_grid_and_follow_its_law() -
     assert (multiples == np.rint(multiples)).all()
     assert not np.signbit(secret[secret == 0]).any()
     assert stats.ks_2samp(secret, piecewise.perturb(values, epsilon, np.random.default_rng(1))).pvalue > 1e-4
-
-
-def test_mechanisms_take_a_secure_generator() -> None:
-    rng = noise.secure_generator()
-    sample = dpsgd.poisson_sample(10_000, 0.5, rng)
-    assert abs(len(sample) - 5000) < 5 * 50
-    counts = laplace.noisy_counts(np.full(10_000, 7), 1.0, 1, rng)
-    assert abs(counts.mean() - 7) < 5 * math.sqrt(2 / 10_000)

@@ -48,11 +48,3 @@ def test_a_frequency_oracle_of_another_library_recovers_the_frequencies() -> Non
     categories = rng.choice(4, size=n, p=frequencies)
     reports = unary.perturb(onehot(categories, 4), epsilon, rng)
     np.testing.assert_allclose(UE_Aggregator_MI(reports, epsilon), frequencies, atol=0.01)
-
-
-@pytest.mark.parametrize("row", [[0, 0, 0], [1, 1, 0], [0.5, 0.5, 0], [2, -1, 0], [np.nan, 1, 0]])
-def test_rows_that_are_not_one_hot_are_refused_with_their_count(row: list[float]) -> None:
-    block = np.eye(3)[[0, 1, 2, 0]]
-    block[[1, 3]] = row
-    with pytest.raises(ValueError, match=r"2 of 4 rows are not one-hot \(first: row 1\)"):
-        unary.perturb(block, 1.0, np.random.default_rng(0))

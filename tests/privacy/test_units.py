@@ -111,11 +111,6 @@ def test_two_steps_of_gaussian_noise_are_twice_its_sensitivity_and_sampling_gain
     assert units.group_event(sampled, 2) == units.group_event(gaussian, 2) == twice
 
 
-def test_events_of_which_no_group_privacy_is_known_are_refused() -> None:
-    with pytest.raises(ValueError, match="no group privacy is known"):
-        units.group_event(Event(kind="unknown"), 2)
-
-
 def test_units_are_bounded_by_themselves_first_and_have_a_level() -> None:
     assert all(next(iter(of.items())) == (unit, 1) for unit, of in units.STEPS.items())
     assert set(units.STEPS) <= set(units.LEVELS)

@@ -10,13 +10,19 @@ from scipy.special import softmax
 
 from tasks.privacy.mechanisms import words
 from tasks.privacy.remarks import because
-from tests.privacy.word_law import probabilities
 
 BUDGETS = [1e-3, 0.5, 7.5, 100.0]
 
 
 def vocabulary(n_words: int, dimension: int = 3, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n_words, dimension))
+
+
+def probabilities(chosen: np.ndarray, vectors: np.ndarray, epsilon: float) -> np.ndarray:
+    """The law that `substitute` draws from, by its own weights: (n_words, |V|), a row per word asked for."""
+    centred = words._centre(vectors)
+    pieces = words._weights(words._check(chosen, len(centred)), centred, epsilon)
+    return np.concatenate([weights / weights.sum(axis=1, keepdims=True) for _, weights in pieces])
 
 
 def exact(vectors: np.ndarray, epsilon: float) -> np.ndarray:
@@ -145,35 +151,3 @@ def test_the_ledger_accounts_for_texts_only_where_vectors_are_public() -> None:
     for entry in words.ledger(0.5, 40, 8.0, "fitted", "published", 1):
         assert entry.accounted_epsilon is None
         assert entry.reasons == (because("fitted-vectors"),)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "changed", "message"),
-    [
-        ([0, 5, -1], None, r"word_ids: 2 of 3 rows are outside 0\.\.4 \(first: row 1, value 5\)"),
-        ([0.0], None, "word_ids must be integers"),
-        ([[0]], None, r"word_ids must be integers of shape \(n,\)"),
-        ([0], math.nan, r"component 1 of 1 of 5 rows is not finite \(first: row 3\)"),
-        ([0], math.inf, "is not finite"),
-        ([0], 1e200, "distances do not fit in float64"),
-    ],
-)
-def test_impossible_arguments_are_refused(tokens: list, changed: float | None, message: str) -> None:
-    vectors = vocabulary(5)
-    if changed is not None:
-        vectors[3, 1] = changed
-    with pytest.raises(ValueError, match=message):
-        words.substitute(np.array(tokens), vectors, 1.0, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(("n_words", "span"), [(-1, 1.0), (3, -1.0), (3, math.nan), (3, math.inf)])
-def test_impossible_extents_are_refused(n_words: int, span: float) -> None:
-    for function in (words.epsilon_total, words.epsilon_per_distance):
-        arguments = (n_words, 1.0, span) if function is words.epsilon_total else (1.0, n_words, span)
-        with pytest.raises(ValueError, match="must be finite and not negative"):
-            function(*arguments)
-    for nothing in ((0, 1.0), (3, 0.0)):
-        with pytest.raises(ValueError, match="n_words and diameter must be positive"):
-            words.epsilon_per_distance(1.0, *nothing)
-        with pytest.raises(ValueError, match="n_words and diameter must be positive"):
-            words.ledger(1.0, *nothing, "public", "published", 1)

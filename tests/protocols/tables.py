@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tasks.core import contracts
 from tasks.core.raw import RawTables, read_raw, write_raw
-from tasks.pages.page import english
 from tasks.papers.protocol import Prepared
 from tasks.stages import preprocess
 
@@ -32,9 +32,14 @@ def shuffled(tables: Mapping[str, pl.DataFrame], seed: int) -> dict[str, pl.Data
     return {name: table.sample(fraction=1, shuffle=True, seed=seed) for name, table in tables.items()}
 
 
-def in_english(prepared: Prepared) -> list[str]:
-    """What its steps are called on pages."""
-    return [english()["steps"][count.step].format(**count.numbers) for count in prepared.counts]
+def random_interactions(n: int, n_users: int, n_items: int, low: int = 1) -> pl.DataFrame:
+    """Ratings from `low` to 5 by users 10, 17, ... of items 1000, 999, ..., most by and of the first; some twice."""
+    rng = np.random.default_rng(0)
+    rows = [
+        10 + 7 * (n_users * rng.random(n) ** 2).astype(int), 1000 - (n_items * rng.random(n) ** 2).astype(int),
+        rng.integers(low, 6, n).astype(np.float32), rng.integers(0, 300, n),
+    ]  # fmt: skip
+    return pl.DataFrame(dict(zip(INTERACTIONS, rows, strict=True)), INTERACTIONS)
 
 
 def assert_same(actual: Prepared, expected: Prepared) -> None:

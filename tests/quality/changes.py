@@ -5,9 +5,15 @@ from typing import Any
 
 import polars as pl
 
-from tests.quality.tables import SCHEMA, drop, put, repeat
+from tests.quality.tables import SCHEMA
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def put(frame: pl.DataFrame, row: int, column: str, new: Any) -> pl.DataFrame:
+    values = frame[column].to_list()
+    values[row] = new
+    return frame.with_columns(pl.Series(column, values, dtype=frame[column].dtype))
 
 
 def value(row: int, column: str, new: Any) -> Change:
@@ -15,11 +21,11 @@ def value(row: int, column: str, new: Any) -> Change:
 
 
 def without(row: int) -> Change:
-    return lambda frame: drop(frame, row)
+    return lambda frame: pl.concat([frame[:row], frame[row + 1 :]])
 
 
 def twice(row: int) -> Change:
-    return lambda frame: repeat(frame, row)
+    return lambda frame: pl.concat([frame, frame[row : row + 1]])
 
 
 def nobody(user: int) -> Change:

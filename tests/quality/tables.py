@@ -211,7 +211,6 @@ def processed_pair() -> dict[str, pl.DataFrame]:
 
 
 def pair_schemas() -> dict[str, Schema]:
-    """Schemas of `processed_pair`."""
     names = ("labels", "posts", "social", "user_ids", "vectors", "vocabulary")
     single = ABOUT | {"n_items": 0, "tables": names, "labels": ("films",), "n_words": N_WORDS, "vector_size": 2}
     pair = ABOUT | {"n_users": 0, "n_items": 0, "tables": ("anchors",), "networks": ("left", "right")}
@@ -286,21 +285,17 @@ def expected_metrics() -> pl.DataFrame:
 
 
 def measured() -> pl.DataFrame:
-    """A value for each of them."""
     about = {"suite": "tiny", "dataset": "tiny", "model": "bpr"}
     return expected_metrics().with_columns(value=pl.lit(0.25), **{key: pl.lit(value) for key, value in about.items()})
 
 
-def _pair_of(schema: RawSchema) -> dict[str, Any]:
-    return {"": PAIR_SCHEMA} | dict.fromkeys(("left", "right"), schema)
-
-
+RAW_PAIR = {"": PAIR_SCHEMA} | dict.fromkeys(("left", "right"), NETWORK_SCHEMA)
 WITH_FOLDS = SCHEMA.model_copy(update={"tables": (*SCHEMA.tables, "folds")})
 REPEATS = SCHEMA.model_copy(update={"repeats": True, "conditions": ("no-repeats",)})
 CONTRACTS: dict[str, tuple[Callable[[], dict[Any, pl.DataFrame]], Callable[[dict[Any, pl.DataFrame]], list[Table]]]] = {
     "raw": (raw_tables, lambda tables: raw.raw_tables(Held({"": RAW_SCHEMA}, tables))),
     "raw log": (log_tables, lambda tables: raw.raw_tables(Held({"": LOG_SCHEMA}, tables))),
-    "raw pair": (raw_pair, lambda tables: raw.raw_tables(Held(_pair_of(NETWORK_SCHEMA), tables))),
+    "raw pair": (raw_pair, lambda tables: raw.raw_tables(Held(RAW_PAIR, tables))),
     "processed": (processed_tables, lambda tables: processed.processed_tables(Held({"": SCHEMA}, tables))),
     "processed sequences": (sequences, lambda tables: processed.processed_tables(Held({"": REPEATS}, tables))),
     "processed folds": (
@@ -338,20 +333,3 @@ def sources(name: str) -> dict[Any, pl.DataFrame]:
 def contract(name: str, changed: dict[Any, pl.DataFrame] | None = None) -> list[Table]:
     """The tables of a contract with their rules; `changed` replaces some of the tables they are made from."""
     return CONTRACTS[name][1](sources(name) | (changed or {}))
-
-
-def put(frame: pl.DataFrame, row: int, column: str, value: Any) -> pl.DataFrame:
-    """The table with one value replaced."""
-    values = frame[column].to_list()
-    values[row] = value
-    return frame.with_columns(pl.Series(column, values, dtype=frame[column].dtype))
-
-
-def drop(frame: pl.DataFrame, row: int) -> pl.DataFrame:
-    """The table without one row."""
-    return pl.concat([frame[:row], frame[row + 1 :]])
-
-
-def repeat(frame: pl.DataFrame, row: int) -> pl.DataFrame:
-    """The table with one row again at its end."""
-    return pl.concat([frame, frame[row : row + 1]])

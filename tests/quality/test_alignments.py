@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from tasks.quality.metrics import alignment_metrics, alignment_tables
-from tasks.quality.rules import count
 from tests.quality.changes import Change, added, twice, value
+from tests.quality.test_suites import failures
 
 UNITS = [("base", 0), ("base", 1)]
 EXPECTED = alignment_metrics(["base"], [0, 1], ["attributes"], [1, 10])
@@ -17,9 +17,7 @@ KEYS = "setting, seed"
 
 def broken(pairs: pl.DataFrame = PAIRS, metrics: pl.DataFrame = METRICS) -> set[tuple[str, str | None]]:
     judged = alignment_tables(dict.fromkeys(UNITS[:1], pairs) | {UNITS[1]: PAIRS}, metrics, (5, 4), EXPECTED)
-    return {
-        (table.name, rule.column) for table in judged for rule, n in zip(table.rules, count(table)[1], strict=True) if n
-    }
+    return {(table.name, rule.column) for table, rule in failures(judged)}
 
 
 def test_good_alignments_keep_every_rule_also_those_that_found_nobody() -> None:

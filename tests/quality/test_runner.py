@@ -2,8 +2,6 @@
 
 import re
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +109,3 @@ def test_a_rule_that_cannot_be_judged_is_an_error_not_a_pass(tmp_path: Path) -> 
     table = Table("t", pl.DataFrame({"x": ["a"]}), (between("x", 0, 1),))
     with pytest.raises(pl.exceptions.PolarsError):
         runner.run("raw", "tiny", [table], {}, tmp_path)
-
-
-def test_great_expectations_is_loaded_only_by_a_run() -> None:
-    modules = "tasks.stages.check, tasks.quality.runner"
-    code = f"import sys, {modules}; print('great_expectations' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

@@ -13,9 +13,9 @@ from tasks.quality import metrics, processed, raw, releases
 from tasks.quality.raw import on_scale
 from tasks.quality.rules import Rule, Table, count, first_rows
 from tests.quality import tables
-from tests.quality.changes import Change, none, value
+from tests.quality.changes import Change, none, put, twice, value
 from tests.quality.faults import FAULTS, LIST, RULES, Fault, wrong_values
-from tests.quality.tables import CONTRACTS, Held, put
+from tests.quality.tables import CONTRACTS, Held
 
 NAN = float("nan")
 
@@ -157,8 +157,8 @@ def test_ratings_of_any_scale_are_told_from_others(scale: RatingScale, on: list[
 
 def test_pairs_may_repeat_where_the_schema_does_not_say_that_they_are_unique() -> None:
     schema = tables.RAW_SCHEMA.model_copy(update={"unique_pairs": False})
-    twice = tables.repeat(tables.raw_tables()["interactions"], 3)
-    judged = raw.raw_tables(Held({"": schema}, tables.raw_tables() | {"interactions": twice}))
+    repeated = twice(3)(tables.raw_tables()["interactions"])
+    judged = raw.raw_tables(Held({"": schema}, tables.raw_tables() | {"interactions": repeated}))
     assert failures(judged) == []
 
 

@@ -47,7 +47,6 @@ def costs() -> pl.DataFrame:
 
 
 def written() -> str:
-    """The table as text."""
     return costs().write_csv(float_precision=2)
 
 

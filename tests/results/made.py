@@ -37,7 +37,6 @@ Row = tuple[str, str, str, int, int, float]
 
 @cache
 def committed(suite: str) -> Results:
-    """The committed results of a suite."""
     results = Results(ROOT / "data/results" / suite, REFERENCE)
     results.kinds = report.kinds(results.suite)
     return results
@@ -45,7 +44,6 @@ def committed(suite: str) -> Results:
 
 @cache
 def paper(suite: str) -> Paper:
-    """The paper of a committed suite."""
     return report.paper_of(committed(suite))
 
 
@@ -144,7 +142,6 @@ class Judged(NamedTuple):
 
 
 def judged(results: Results, *specs: Spec, **changes: Any) -> list[Judged]:
-    """The verdicts of tests of claims."""
     tables = [pl.DataFrame(tested(against(results, **changes), spec), schema=EVIDENCE).to_dicts() for spec in specs]
     return [Judged(verdict(rows), rows, json.loads(rows[0]["absent"])) for rows in tables]
 

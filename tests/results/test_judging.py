@@ -38,7 +38,6 @@ def verdicts(tmp_path: Path) -> Any:
 
 @pytest.fixture
 def verdict(verdicts: Any) -> Any:
-    """The verdict of one claim."""
     return lambda *given, **more: verdicts(*given, **more)[0].verdict
 
 

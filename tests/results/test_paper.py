@@ -16,8 +16,8 @@ from tasks.pipeline.papers import named_functions
 from tasks.results.claims import Order, Readings, Trend
 from tasks.results.paper import Paper, load
 from tasks.results.rows import define, expand
+from tests.parameters import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TOY = (ROOT / "tests/additions/tasks/papers/toy/paper.yaml").read_text(encoding="utf-8")
 
 

@@ -15,6 +15,7 @@ from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry,
 from tasks.privacy.remarks import because, gap
 from tests import parameters
 from tests.parameters import ROOT
+from tests.results.made import entry
 from tests.systems import systems
 
 CUTOFFS = (5, 10)
@@ -27,16 +28,9 @@ LEAK = {"bpr": 0.05, "gcn": 0.08, "gerai": 0.03, "gerai-nf": 0.04}
 """System -> made-up gain of the neural attacker."""
 SWEEP = [*({"epsilon": value} for value in (0.1, 0.2, 0.8)), {"dimension": 20}]
 """Of GERAI."""
-COUNTS = LedgerEntry(
-    protects="interaction",
-    unit="user",
+COUNTS = entry(
+    1.0,
     neighbouring="add-or-remove",
-    mechanism="counts-discrete-laplace",
-    accounting="rigorous",
-    claimed_epsilon=1.0,
-    claimed_delta=0.0,
-    accounted_epsilon=1.0,
-    accounted_delta=0.0,
     events=(Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0}),),
 )
 FEATURES = COUNTS.model_copy(
@@ -96,7 +90,7 @@ def build(
     for name, experiment in experiments.items():
         run(place, suite, name, experiment, synthetic=synthetic, word=word, attributes=attributes)
     write(place / f"data/quality/metrics/{suite}.json", check("metrics", suite) | {"checked": {}, "results": []})
-    write(runs / "audit.json", [audit for entry in (COUNTS, LOSS, FEATURES) for audit in audits(entry, experiments)])
+    write(runs / "audit.json", [audit for line in (COUNTS, LOSS, FEATURES) for audit in audits(line, experiments)])
     return place
 
 
@@ -114,10 +108,10 @@ def run(
     system, folder = experiment["system"], place / "data/runs" / suite / name
     known = settings(experiment)
     spent = [
-        {"setting": setting, "seed": seed} | entry.model_dump(mode="json")
+        {"setting": setting, "seed": seed} | line.model_dump(mode="json")
         for setting in known
         for seed in SEEDS
-        for entry in SPENT.get(system, [PLAIN])
+        for line in SPENT.get(system, [PLAIN])
     ]
     write(folder / "train/ledger.json", spent)
     epochs = [{"epoch": n, "loss": 1.0 / n, "valid": 0.1 * n} for n in (1, 2, 3)]
@@ -152,12 +146,12 @@ def settings(experiment: dict[str, Any]) -> list[str]:
     return ["base", *(f"{key}={value}" for point in experiment["sweep"] for key, value in point.items())]
 
 
-def audits(entry: LedgerEntry, experiments: dict[str, Any]) -> list[dict[str, Any]]:
-    """An audit of an entry, of all systems that have it."""
-    covers = {name: settings(of) for name, of in experiments.items() if entry in SPENT.get(of["system"], ())}
-    record = entry.model_dump(mode="json", include={"protects", "unit", "neighbouring", "mechanism", "observer"})
-    record |= {"audit": AUDITED[entry.mechanism], "covers": covers, "network": "", "delta": 0.0, "samples": 1000}
-    record |= {"epsilon_claimed": entry.claimed_epsilon, "epsilon_accounted": entry.accounted_epsilon}
+def audits(line: LedgerEntry, experiments: dict[str, Any]) -> list[dict[str, Any]]:
+    """An audit of an entry of ledgers, of all systems that have it."""
+    covers = {name: settings(of) for name, of in experiments.items() if line in SPENT.get(of["system"], ())}
+    record = line.model_dump(mode="json", include={"protects", "unit", "neighbouring", "mechanism", "observer"})
+    record |= {"audit": AUDITED[line.mechanism], "covers": covers, "network": "", "delta": 0.0, "samples": 1000}
+    record |= {"epsilon_claimed": line.claimed_epsilon, "epsilon_accounted": line.accounted_epsilon}
     record |= {"audited_epsilon": 0.93, "confidence": 0.999, "provable": 5.5, "controls": {"half": 1.75, "none": 5.5}}
     return [record] if covers else []
 
@@ -224,6 +218,5 @@ def check(contract: str, name: str) -> dict[str, Any]:
 
 
 def write(path: Path, value: Any) -> None:
-    """Write JSON, and the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value), encoding="utf-8")

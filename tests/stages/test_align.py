@@ -23,7 +23,7 @@ from tasks.stages.align_inputs import locate
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted
-from tests.stages.tiny import passed, run
+from tests.stages.tiny import passed
 
 pytestmark = pytest.mark.usefixtures("fresh")
 OUT = ALIGNED / "tiny"
@@ -31,20 +31,15 @@ SAID = RUNS / "tiny" / "alignments" / "tiny"
 RESULTS = (OUT / "base", SAID / "metrics.parquet", SAID / "history.json")
 
 
-@pytest.fixture(scope="module")
-def aligned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, aligned."""
-    folder = tmp_path_factory.mktemp("aligned")
-    tiny.build(folder)
-    with chdir(folder):
-        align.main("tiny")
-    return folder
+def make() -> None:
+    tiny.build(Path())
+    align.main("tiny")
 
 
 @pytest.fixture(scope="module")
-def interrupted_workspace(aligned: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def interrupted_workspace(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, where a second run from nothing was interrupted after two epochs of its adversarial start."""
-    folder = shutil.copytree(aligned, tmp_path_factory.mktemp("interrupted") / "copy")
+    folder = shutil.copytree(made, tmp_path_factory.mktemp("interrupted") / "copy")
     with chdir(folder):
         shutil.rmtree(CHECKPOINTS)
         interrupted(lambda: align.main("tiny"), Progress, "write", 3)
@@ -78,8 +73,8 @@ def results() -> str:
     return digest(*RESULTS)
 
 
-def test_known_anchors_and_attributes_find_everybody_who_judges(aligned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(aligned)
+def test_known_anchors_and_attributes_find_everybody_who_judges(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made)
     assert metrics("alignment/anchors-50%/precision", 1) == [1, 1]
     assert metrics("alignment/attribute-start/precision", 1) == [1, 1]
     assert min(metrics("alignment/attributes/precision", 10)) > 0.9
@@ -94,10 +89,8 @@ def test_known_anchors_and_attributes_find_everybody_who_judges(aligned: Path, m
     assert read_json(SAID / "inputs.json")["anchors"] == {"true": 60, "judging": 24, "known": 36, "left_out": 0}
 
 
-def test_judging_anchors_change_no_map_and_no_found_pair(
-    aligned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(shutil.copytree(aligned, tmp_path / "copy"))
+def test_judging_anchors_change_no_map_and_no_found_pair() -> None:
+    align.main("tiny")
     before = digest(OUT / "base"), digest(SAID / "history.json")
     assert min(metrics("alignment/anchors-50%/precision", 1)) == 1
     pairs, judging = tiny.anchors(), {tuple(pair) for pair in split().test.tolist()}
@@ -224,10 +217,6 @@ def no_friendships() -> None:
     tiny.write_pair(PROCESSED / "tiny" / "right", schema.model_copy(update={"tables": ("users", "user_ids")}))
 
 
-def entry(**changes: Any) -> Any:
-    return lambda: tiny.parameters(Path(), changes)
-
-
 def vectors(rows: np.ndarray) -> Any:
     return lambda: tiny.write_vectors("right", 0, rows.astype(np.float32))
 
@@ -239,35 +228,16 @@ def vectors(rows: np.ndarray) -> Any:
         (no_friendships, ConfigurationError, "'right' of tiny has no friendships"),
         (lambda: tiny.write_anchors(tiny.anchors()[:8]), ConfigurationError, "0.05 of the 8 anchors of tiny is none"),
         (lambda: tiny.write_anchors(tiny.anchors()[:0]), ConfigurationError, "0.4 of the 0 anchors of tiny is none"),
-        (entry(seeds=[0, 7]), ConfigurationError, "aligned.tiny.seeds: 7 is not among the seeds of embeddings.tiny"),
-        (entry(of="embeddings/none"), ConfigurationError, "unknown embeddings of this suite 'none'; known: tiny"),
-        (
-            entry(of="perturbed/none", ways=["attributes"], anchors="attributes", anchor_shares=[]),
-            ConfigurationError,
-            "unknown perturbed data 'none'",
-        ),
-        (
-            entry(of="processed/other", ways=["attributes"], anchors="attributes", anchor_shares=[]),
-            ConfigurationError,
-            "aligned.tiny.of: 'other' is not the data 'tiny'",
-        ),
-        (entry(config=tiny.CONFIG | {"neighbors": 3}), ConfigurationError, r"aligned\.tiny\.config\.neighbors:"),
-        (
-            lambda: tiny.parameters(Path(), data="other", networks="processed/other"),
-            ConfigurationError,
-            "'tiny' embeds 'other', not 'tiny'",
-        ),
         (vectors(np.ones((9, tiny.WIDTH))), DataError, "does not hold the 70 vectors once each"),
         (vectors(np.ones((tiny.N_RIGHT, 3))), DataError, "widths differ"),
         (vectors(np.full((tiny.N_RIGHT, tiny.WIDTH), np.inf)), DataError, "not finite"),
         (lambda: passed("embeddings", "tiny", success=False), DataError, "failed their check"),
-        (entry(ways=["cycle"], anchors="cycle"), ConfigurationError, "the way 'cycle' needs its configuration"),
     ],
 )
 def test_what_cannot_be_aligned_is_refused_in_one_line(change: Any, error: type[Exception], message: str) -> None:
     change()
     with pytest.raises(error, match=message) as refusal:
-        run(align.main, "tiny")
+        align.main("tiny")
     assert "\n" not in str(refusal.value)
     assert not OUT.exists()
 
@@ -294,12 +264,7 @@ def test_the_authors_aligner_is_a_way_and_goes_on_where_it_stopped() -> None:
     align.main("tiny")
     unbroken, history = digest(*RESULTS), read_json(SAID / "history.json")["base"]["0"]
     assert len(history["cycle"]["epochs"]["criteria"]) == 2
-    assert (
-        contracts.read(SAID / "metrics.parquet", contracts.METRICS)
-        .filter(metric="alignment/cycle/precision", k=1)
-        .height
-        == 2
-    )
+    assert len(metrics("alignment/cycle/precision", 1)) == 2
     check.main("aligned/tiny")
     assert read_json(QUALITY / "aligned" / "tiny.json")["success"]
     shutil.rmtree(ALIGNED)

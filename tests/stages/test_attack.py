@@ -1,8 +1,5 @@
 """The attack stage: what it writes, what it refuses, and that an interruption changes nothing."""
 
-import shutil
-from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from tasks.config.params import load
 from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
-from tasks.pipeline.common import PROCESSED, QUALITY, RUNS, read_json, write_json
+from tasks.pipeline.common import PROCESSED, RUNS, read_json
 from tasks.stages import attack, targets
 from tasks.stages.checks import attacks as checks
 from tests.stages import tiny
@@ -25,8 +22,7 @@ OUT = RUNS / "tiny" / "tiny-counts" / "attack"
 NAMES = ("tiny-counts", "tiny-features")
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build(root: Path) -> None:
     """Ratings that say nothing of a user's colour, and lists that say it all: red users get item 0 first, and so on."""
     changes = {
         "kind": "attribute",
@@ -38,27 +34,15 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "target_share": 0.2,
         "split_seed": 5,
     }
-    folder = tmp_path_factory.mktemp("original")
-    tiny.build(folder, attack=changes)
-    with chdir(folder):
-        write_runs()
-        targets.main("tiny")
-    return folder
+    tiny.build(root, attack=changes)
+    write_runs()
+    targets.main("tiny")
 
 
-@pytest.fixture(scope="module")
-def made(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with both systems attacked, which tests only read."""
-    folder = shutil.copytree(original, tmp_path_factory.mktemp("attacked") / "copy")
-    with chdir(folder):
-        for name in NAMES:
-            attack.main(name)
-    return folder
-
-
-@pytest.fixture
-def workspace(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(shutil.copytree(original, tmp_path / "copy"))
+def make() -> None:
+    build(Path())
+    for name in NAMES:
+        attack.main(name)
 
 
 def write_runs() -> None:
@@ -81,21 +65,6 @@ def write_runs() -> None:
 
 def release(name: str, setting: str, seed: int, items: np.ndarray) -> None:
     tiny.write_lists(items, RUNS / "tiny" / name / "released" / setting, seed)
-
-
-class Counted:
-    """`attribute.attack` that counts its calls and is interrupted at one of them."""
-
-    def __init__(self, interrupted_at: int | None = None) -> None:
-        self.calls = 0
-        self._interrupted_at = interrupted_at
-        self._attack: Callable[..., Any] = attribute.attack
-
-    def __call__(self, *arguments: Any) -> Any:
-        self.calls += 1
-        if self.calls == self._interrupted_at:
-            raise KeyboardInterrupt
-        return self._attack(*arguments)
 
 
 def values(metric: str, k: int, out: Path = OUT) -> list[float]:
@@ -139,20 +108,20 @@ def test_every_setting_is_attacked_and_named() -> None:
         assert set(table.filter(setting=setting).select("metric", "k").unique().rows()) == set(expected)
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_equal_releases_and_the_ratings_alone_are_attacked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = Counted()
-    monkeypatch.setattr(attribute, "attack", counted)
+    calls, real = list[Any](), attribute.attack
+    monkeypatch.setattr(attribute, "attack", lambda *given: calls.append(given) or real(*given))
     attack.main("tiny-counts")
     first = 2 * (1 + 2 + 1)  # by each seed's attacker: ratings alone; k = 1, 2 of the lists; random attributes
-    assert counted.calls == first
+    assert len(calls) == first
     attack.main("tiny-features")
-    assert counted.calls == first + 2 * (2 + 1) + 2 * 1  # ratings alone are known
+    assert len(calls) == first + 2 * (2 + 1) + 2 * 1  # ratings alone are known
     attack.main("tiny-features")
-    assert counted.calls == first + 8
+    assert len(calls) == first + 8
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_it_refuses_what_it_cannot_attack_and_writes_nothing() -> None:
     with pytest.raises(ConfigurationError, match="experiments: there is no 'other'"):
         attack.main("other")
@@ -165,14 +134,13 @@ def test_it_refuses_what_it_cannot_attack_and_writes_nothing() -> None:
     contracts.write(people.with_columns(colour=pl.Series(["red"] * 7 + ["mauve"] * 293)), path, schema)
     with pytest.raises(DataError, match=r"users: column 'colour': 293 values are outside the 3 categories"):
         attack.main("tiny-counts")
-    verdict = QUALITY / "recommendations" / "tiny-counts.json"
-    write_json(verdict, read_json(verdict) | {"success": False})
+    tiny.passed("recommendations", "tiny-counts", success=False)
     with pytest.raises(DataError, match="failed their check"):
         attack.main("tiny-counts")
     assert not OUT.exists()
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(
     ("sensitive", "message"), [({}, "no feature is marked sensitive"), ({"count"}, "'count' is numeric")]
 )
@@ -207,7 +175,7 @@ def test_gains_over_every_control_tell_lists_that_reveal_from_ratings_that_do_no
     assert {key[1:] for key in actual if key[0] != "base"} == {("knn", 1, "majority"), ("knn", 1, "ratings")}
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_the_luck_of_an_attacker_is_no_gain_over_the_ratings_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def coin(_: np.ndarray, labels: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.choice(labels, len(test))
@@ -220,7 +188,7 @@ def test_the_luck_of_an_attacker_is_no_gain_over_the_ratings_alone(monkeypatch: 
     assert over == [(0.0, 0.0, 0.0)] * 5
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_where_a_system_was_given_other_profiles_these_are_attacked_and_detected() -> None:
     people = contracts.read(PROCESSED / "tiny" / "users.parquet", contracts.users_schema(tiny.FEATURES))
     telling = np.array([COLOURS.index(colour) for colour in people["colour"]], np.int32)
@@ -237,7 +205,7 @@ def test_where_a_system_was_given_other_profiles_these_are_attacked_and_detected
     assert min(np.subtract(auc, low)) >= 0
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_targets_are_chosen_once() -> None:
     path = targets.FOLDER / "tiny.parquet"
     before = path.read_bytes()

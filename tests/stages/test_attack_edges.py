@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections import Counter
-from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -29,17 +28,12 @@ OUT = RUNS / "tiny" / "edges"
 DELTA = 1e-5
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workspace with its systems trained and attacked."""
-    place = tmp_path_factory.mktemp("edges")
-    tiny_next.build(place)
-    with chdir(place):
-        for model in tiny_next.SYSTEMS:
-            train.main(f"tiny-{model}")
-            tiny_embeddings.passed(place, f"tiny-{model}")
-        attack_edges.main("tiny")
-    return place
+def make() -> None:
+    tiny_next.build(Path())
+    for model in tiny_next.SYSTEMS:
+        train.main(f"tiny-{model}")
+        tiny_embeddings.passed(Path(), f"tiny-{model}")
+    attack_edges.main("tiny")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The attack on embeddings: what it finds, that systems are compared pair by pair, and what it refuses."""
 
 import shutil
-from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from tasks.pipeline.common import RUNS, read_json
 from tasks.quality import metrics
 from tasks.stages import attack_embeddings
 from tasks.stages.attack_embeddings import classifier, guesses
+from tasks.stages.network_files import read_vectors
 from tests.stages import tiny_embeddings as tiny
 from tests.stages import tiny_networks
 from tests.stages.tiny_embeddings import ATTACK, EXPERIMENTS, SEEDS, processed
@@ -28,15 +28,10 @@ METRICS = Path("attack/metrics.parquet")
 TELLING, NOISE, JOINT = EXPERIMENTS
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workspace with all its systems attacked."""
-    place = tmp_path_factory.mktemp("embeddings")
-    tiny.build(place)
-    with chdir(place):
-        for name in EXPERIMENTS:
-            attack_embeddings.main(name)
-    return place
+def make() -> None:
+    tiny.build(Path())
+    for name in EXPERIMENTS:
+        attack_embeddings.main(name)
 
 
 def measured(name: str) -> dict[Key, float]:
@@ -206,6 +201,8 @@ def test_embeddings_that_are_none_are_refused_with_their_setting_and_seed(fresh:
     tiny.passed(fresh, NOISE)
     with pytest.raises(DataError, match=r"left/seed-2\.parquet: not a table of vectors"):
         attack_embeddings.main(NOISE)
+    with pytest.raises(DataError, match=r"seed-9\.parquet: no such table"):
+        read_vectors(tiny.path(NOISE, "base", 9, "left"), len(rows))
 
 
 @pytest.mark.usefixtures("fresh")

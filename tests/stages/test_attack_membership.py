@@ -16,18 +16,16 @@ from tasks.core.errors import PrivacyError
 from tasks.models.ranking.ease import EASE
 from tasks.models.ranking.many import fit_many
 from tasks.pipeline.common import PROCESSED, RUNS, read_json
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.terms import Unit
 from tasks.stages import attack_membership, attacks, perturb
 from tasks.stages.attack_membership import accounted
+from tests.results.made import entry
 from tests.stages import tiny
 
 N_ITEMS = 80
 OUT = RUNS / "tiny" / "membership"
-SYSTEM = {"suite": "tiny", "data": "tiny", "seeds": [0], "features": "processed/tiny", "sweep": []}
 EXPERIMENTS = {
-    "tiny-ease": SYSTEM | {"model": "ease", "config": {"regularization": 5.0}},
-    "tiny-counts": SYSTEM | {"model": "dp-popularity", "config": {"epsilon": 0.5, "contribution": 4}},
+    "tiny-ease": tiny.experiment("ease", {"regularization": 5.0}, seeds=[0]),
+    "tiny-counts": tiny.experiment("dp-popularity", {"epsilon": 0.5, "contribution": 4}, seeds=[0]),
 }
 ATTACK = {
     "kind": "membership",
@@ -50,14 +48,7 @@ def build(root: Path, **changes: Any) -> None:
     tiny.write_interactions(rows, root / PROCESSED / "tiny", n_items=N_ITEMS)
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    build(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_ease_is_found_out_and_private_counts_are_not() -> None:
     check_references(load())
     attack_membership.main("tiny")
@@ -90,7 +81,7 @@ def test_the_first_system_may_read_perturbed_features(tmp_path: Path, monkeypatc
     assert read_json(OUT / "inputs.json")["synthetic"]
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_shadow_models_stay_where_they_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     devices = []
 
@@ -104,34 +95,25 @@ def test_shadow_models_stay_where_they_are_served(monkeypatch: pytest.MonkeyPatc
     assert set(devices) == {torch.device("cpu")}
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_a_system_that_finds_out_more_than_its_ledger_allows_ends_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    lie = entry("user", 0.5)
+    lie = entry(0.5)
     monkeypatch.setattr(EASE, "ledger", lambda _: [lie])
     with pytest.raises(PrivacyError, match=r"tiny-ease: accounted at epsilon (0\.5|1) .* finds more than that allows"):
         attack_membership.main("tiny")
     assert (OUT / "membership.parquet").exists()  # to be looked at
 
 
-def entry(unit: Unit, epsilon: float) -> LedgerEntry:
-    events = (Event(kind="discrete-laplace", parameters={"noise_parameter": epsilon, "sensitivity": 1.0}),)
-    return LedgerEntry(
-        protects="interaction", unit=unit, neighbouring="add-or-remove", mechanism="counts-discrete-laplace",
-        accounting="rigorous", claimed_epsilon=epsilon, claimed_delta=0.0, accounted_epsilon=epsilon,
-        accounted_delta=0.0, events=events,
-    )  # fmt: skip
-
-
 def test_what_is_accounted_of_users_bounds_interactions_in_two_steps_and_not_the_reverse() -> None:
-    assert accounted([entry("user", 0.5)]) == {"user": (0.5, 0.0), "interaction": (1.0, 0.0)}
-    of_cells = entry("interaction", 0.4)
+    assert accounted([entry(0.5)]) == {"user": (0.5, 0.0), "interaction": (1.0, 0.0)}
+    of_cells = entry(0.4, "interaction")
     assert accounted([of_cells]) == {"interaction": (0.4, 0.0)}
     assert accounted([of_cells.model_copy(update={"accounted_epsilon": None})]) == {}
 
 
 def test_all_releases_together_bound_what_is_found_and_one_without_a_bound_leaves_none() -> None:
     """The last entry alone stood for all: an attack on the others was held to too little."""
-    of_users, of_cells = entry("user", 0.5), entry("interaction", 0.4)
+    of_users, of_cells = entry(0.5), entry(0.4, "interaction")
     assert accounted([of_users, of_cells]) == {"interaction": (pytest.approx(1.4), 0.0)}
     assert accounted([of_cells, of_users]) == {"interaction": (pytest.approx(1.4), 0.0)}
     same = of_cells.model_copy(update={"events": of_users.events})

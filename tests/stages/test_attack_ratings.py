@@ -1,6 +1,5 @@
 """The attack on ratings: what it writes, what it looks at, and what it refuses."""
 
-from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -24,17 +23,12 @@ NAMES = ("tiny-privsr", "tiny-mf-ratings", "tiny-rating-means")
 ALONE = {"public", "published", "tuned"}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workspace with its systems trained and attacked."""
-    place = tmp_path_factory.mktemp("ratings")
-    tiny_ratings.build(place)
-    with chdir(place):
-        for name in NAMES:
-            train.main(name)
-            tiny_embeddings.passed(place, name)
-            attack_ratings.main(name)
-    return place
+def make() -> None:
+    tiny_ratings.build(Path())
+    for name in NAMES:
+        train.main(name)
+        tiny_embeddings.passed(Path(), name)
+        attack_ratings.main(name)
 
 
 def measured(name: str, setting: str = "base", seed: int = 2) -> dict[str, float]:

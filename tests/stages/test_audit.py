@@ -67,19 +67,15 @@ def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeyp
     """The variant is known by its setting, whatever the system is called."""
     monkeypatch.setattr(audit, "MOST", 400)
     raw = tiny.parameters()
-    common = {"suite": "open", "data": "tiny", "features": "processed/tiny", "seeds": [0], "sweep": []}
-    config = {"dimension": 2, "epsilon": 0.4, "ridge": 1.0}
+    config, of_open = {"dimension": 2, "epsilon": 0.4, "ridge": 1.0}, {"suite": "open", "seeds": [0]}
     experiments = {
-        "open-published": common | {"model": "dpmf", "config": config | {"accounting": "published"}},
-        "open-rigorous": common | {"model": "dpmf", "system": "sound", "config": config | {"accounting": "rigorous"}},
+        "open-published": tiny.experiment("dpmf", config | {"accounting": "published"}, **of_open),
+        "open-rigorous": tiny.experiment("dpmf", config | {"accounting": "rigorous"}, system="sound", **of_open),
     }
     tiny.write_parameters(raw | {"experiments": experiments}, Path())
     published, rigorous = audited("open")
-    assert (rigorous["audit"], rigorous["covers"], is_fault(rigorous)) == (
-        "dpmf-rigorous",
-        {"open-rigorous": ["base"]},
-        False,
-    )
+    assert (rigorous["audit"], rigorous["covers"]) == ("dpmf-rigorous", {"open-rigorous": ["base"]})
+    assert not is_fault(rigorous)
     assert (published["audit"], of_record(published), is_fault(published)) == ("dpmf", "refuted", False)
     assert published["audited_epsilon"] > 2
 
@@ -87,15 +83,15 @@ def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeyp
 def test_graph_networks_are_audited_by_their_accounting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run without a budget, or without propagation, has no claim."""
     monkeypatch.setattr(audit, "MOST", 600)
-    common = {"suite": "open", "data": "tiny", "features": "processed/tiny", "seeds": [0]}
-    config = {"epsilon": 1.0, "delta": 1e-5, "epochs": 3, "steps": 1}
+    config, of_open = {"epsilon": 1.0, "delta": 1e-5, "epochs": 3, "steps": 1}, {"suite": "open", "seeds": [0]}
     models = {"dipsgnn": "published", "priv-u": "published", "dipsgnn-rigorous": "rigorous", "edgerand": "published"}
     experiments = {
-        f"open-{name}": common
-        | {"model": name.removesuffix("-rigorous"), "sweep": [{"steps": 0}], "config": config | {"accounting": how}}
+        f"open-{name}": tiny.experiment(
+            name.removesuffix("-rigorous"), config | {"accounting": how}, sweep=[{"steps": 0}], **of_open
+        )
         for name, how in models.items()
     }
-    experiments["open-nonp"] = common | {"model": "dipsgnn", "sweep": [], "config": config | {"epsilon": None}}
+    experiments["open-nonp"] = tiny.experiment("dipsgnn", config | {"epsilon": None}, **of_open)
     tiny.write_parameters(tiny.parameters() | {"experiments": experiments}, Path())
     records = {record["audit"]: record for record in audited("open")}
     assert records.keys() == {"dipsgnn", "dipsgnn-rigorous", "edgerand"}
@@ -121,10 +117,8 @@ def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> 
         "tiny-towards": privsr | alone,
         "tiny-dp-bias": privsr | {"model": "dp-rating-means", "config": means, "sweep": []},
     }
-    place = tmp_path / "ratings"
-    place.mkdir()
-    tiny_ratings.build(place, **changes)
-    with chdir(place):
+    tiny_ratings.build(tmp_path / "ratings", **changes)
+    with chdir(tmp_path / "ratings"):
         records = audited()
     each, together, pooled = "recommender-of-submissions", "recommender-of-sums", "co-raters"
     assert sorted((record["audit"], record["observer"], of_record(record) == "refuted") for record in records) == [

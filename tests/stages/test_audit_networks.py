@@ -30,7 +30,6 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def audited() -> list[tuple[str, float]]:
-    """What is audited at which budget."""
     audit.main("tiny")
     return sorted((record["audit"], record["epsilon_claimed"]) for record in read_json(RUNS / "tiny" / "audit.json"))
 

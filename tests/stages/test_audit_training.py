@@ -32,14 +32,8 @@ AUDIT = {
 
 
 def build(root: Path, **changes: Any) -> None:
-    experiments = {
-        "tiny-dpae": {"suite": "tiny", "data": "tiny", "seeds": [0], "features": "processed/tiny"}
-        | {"model": "dpae", "config": CONFIG}
-        | {"sweep": [{"epsilon": 4.0}, {"epsilon": math.inf}]},
-        "tiny-counts": {"suite": "tiny", "data": "tiny", "seeds": [0], "features": "processed/tiny"}
-        | {"model": "dp-popularity"}
-        | {"config": {"epsilon": 2.0, "contribution": 3}, "sweep": []},
-    }
+    dpae = tiny.experiment("dpae", CONFIG, seeds=[0], sweep=[{"epsilon": 4.0}, {"epsilon": math.inf}])
+    experiments = {"tiny-dpae": dpae, "tiny-counts": tiny.COUNTS | {"seeds": [0]}}
     tiny.build(root, experiments=experiments, suites=tiny.suites(), training_audit=changes.get("audit", AUDIT))
     tiny.write_interactions(interactions(), n_items=N_ITEMS)
 

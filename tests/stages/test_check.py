@@ -5,10 +5,11 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from contextlib import chdir
+from itertools import product
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from tasks.config.fields import BASE
@@ -22,66 +23,48 @@ from tasks.quality.rules import Table, holds
 from tasks.stages import check
 from tasks.stages.checks import attacks
 from tests import parameters
+from tests.parameters import ROOT
 from tests.quality import tables
+from tests.quality.changes import value
 
-ROOT = Path(__file__).resolve().parents[2]
 PARAMS = load(ROOT / "params.yaml")
 DATA = "demo"
 PERTURBED = next(name for name, release in PARAMS.perturbed.items() if release.data == DATA)
 WORDS = next(iter(PARAMS.words))
 EXPERIMENT = next(name for name, experiment in PARAMS.experiments.items() if experiment.suite == "demo")
-NAMES = {
-    "raw": DATA,
-    "processed": DATA,
-    "perturbed": PERTURBED,
-    "words": WORDS,
-    "recommendations": EXPERIMENT,
-    "metrics": "demo",
-}
+NAMES = dict.fromkeys(("raw", "processed", "metrics"), DATA)
+NAMES |= {"perturbed": PERTURBED, "words": WORDS, "recommendations": EXPERIMENT}
 
 
-def write_raw() -> None:
-    folder = Path("data/interim/demo")
-    folder.mkdir(parents=True)
+def put(path: str, table: pl.DataFrame, contract: pa.Schema) -> None:
+    file = Path("data") / f"{path}.parquet"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    contracts.write(table, file, contract)
+
+
+def make() -> None:
+    """A project folder with small good data in every layer that a check looks at."""
+    parameters.copy(Path())
+    raw = Path("data/interim/demo")
+    raw.mkdir(parents=True)
     for name, table in tables.raw_tables().items():
-        table.write_parquet(folder / f"{name}.parquet")
-    write_raw_schema(tables.RAW_SCHEMA, folder)
-    write_json(folder / "source.json", {"synthetic": True})
-
-
-def write_processed() -> None:
-    folder = Path("data/processed/demo")
-    folder.mkdir(parents=True)
-    layout = {
-        "interactions": contracts.INTERACTIONS,
-        "users": contracts.users_schema(tables.FEATURES),
-        "user_ids": contracts.ID_MAP,
-        "item_ids": contracts.ID_MAP,
-    }
+        table.write_parquet(raw / f"{name}.parquet")
+    write_raw_schema(tables.RAW_SCHEMA, raw)
+    write_json(raw / "source.json", {"synthetic": True})
+    layout = dict.fromkeys(("user_ids", "item_ids"), contracts.ID_MAP)
+    layout |= {"interactions": contracts.INTERACTIONS, "users": contracts.users_schema(tables.FEATURES)}
     for name, table in tables.processed_tables().items():
-        contracts.write(table, folder / f"{name}.parquet", layout[name])
-    write_json(folder / "schema.json", tables.SCHEMA.model_dump(mode="json"))
-
-
-def write_perturbed() -> None:
-    folder = Path("data/perturbed") / PERTURBED
-    release = PARAMS.perturbed[PERTURBED]
-    table = next(iter(tables.perturbed_tables().values())).with_columns(pl.exclude("user") * 0.0)
-    for epsilon in release.epsilon:
-        for seed in release.seeds:
-            file = folder / f"epsilon={epsilon:g}" / f"seed-{seed}.parquet"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            contracts.write(table, file, contracts.features_schema(tables.SCHEMA.columns))
-    write_json(folder / "schema.json", tables.SCHEMA.model_dump(mode="json"))
-
-
-def write_words() -> None:
-    folder = Path("data/words") / WORDS
-    folder.mkdir(parents=True)
-    table = tables.words_table(PARAMS.words[WORDS].dimension)
-    contracts.write(table, folder / "features.parquet", contracts.features_schema(table.columns[1:]))
-    write_json(folder / "schema.json", tables.SCHEMA.model_dump(mode="json"))
-    write_json(folder / "words.json", {})
+        put(f"processed/demo/{name}", table, layout[name])
+    release, columns = PARAMS.perturbed[PERTURBED], tables.SCHEMA.columns
+    zeros = next(iter(tables.perturbed_tables().values())).with_columns(pl.exclude("user") * 0.0)
+    for epsilon, seed in product(release.epsilon, release.seeds):
+        put(f"perturbed/{PERTURBED}/epsilon={epsilon:g}/seed-{seed}", zeros, contracts.features_schema(columns))
+    words = tables.words_table(PARAMS.words[WORDS].dimension)
+    put(f"words/{WORDS}/features", words, contracts.features_schema(words.columns[1:]))
+    write_json(Path(f"data/words/{WORDS}/words.json"), {})
+    for folder in ("processed/demo", f"perturbed/{PERTURBED}", f"words/{WORDS}"):
+        write_json(Path("data") / folder / "schema.json", tables.SCHEMA.model_dump(mode="json"))
+    write_runs()
 
 
 def write_runs() -> None:
@@ -92,32 +75,15 @@ def write_runs() -> None:
         "train": metrics.ranking_metrics(evaluation.k, evaluation.negatives),
         "attack": attacks.attribute(suite, next(iter(suite.experiments.values())), BASE),
     }
-    for name, experiment in PARAMS.experiments.items():
-        if experiment.suite != "demo":
-            continue
-        folder = Path("data/runs/demo") / name
-        for setting in experiment.settings():
-            for seed in experiment.seeds:
-                file = folder / "released" / setting / f"seed-{seed}.parquet"
-                file.parent.mkdir(parents=True, exist_ok=True)
-                contracts.write(tables.recommended(max(evaluation.k)), file, contracts.RECOMMENDATIONS)
+    for name, experiment in suite.experiments.items():
+        for setting, seed in product(experiment.settings(), experiment.seeds):
+            lists = tables.recommended(max(evaluation.k))
+            put(f"runs/demo/{name}/released/{setting}/seed-{seed}", lists, contracts.RECOMMENDATIONS)
         about = {"suite": "demo", "dataset": DATA, "model": experiment.model}
         for stage, measured in names.items():
-            (folder / stage).mkdir(parents=True)
             table = metrics.measurements(name, experiment.settings(), experiment.seeds, measured)
             table = table.with_columns(value=pl.lit(0.25), **{key: pl.lit(value) for key, value in about.items()})
-            contracts.write(table, folder / stage / "metrics.parquet", contracts.METRICS)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project folder with small good data in every layer that a check looks at."""
-    place = tmp_path_factory.mktemp("project")
-    parameters.copy(place)
-    with chdir(place):
-        for write in (write_raw, write_processed, write_perturbed, write_words, write_runs):
-            write()
-    return place
+            put(f"runs/demo/{name}/{stage}/metrics", table, contracts.METRICS)
 
 
 def verdict(layer: str, name: str) -> dict:
@@ -148,7 +114,7 @@ def test_good_data_pass_and_leave_a_verdict_with_docs(layer: str) -> None:
 @pytest.mark.usefixtures("copied")
 def test_bad_rows_stop_the_pipeline_but_leave_the_verdict() -> None:
     path = "data/processed/demo/interactions.parquet"
-    edit(path, lambda frame: tables.put(frame, 6, "rating", 9.0))
+    edit(path, value(6, "rating", 9.0))
     with pytest.raises(DataError) as error:
         check.main("processed/demo")
     assert str(error.value) == (

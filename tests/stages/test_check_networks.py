@@ -80,14 +80,6 @@ def vectors(layer: str, change: Callable[[np.ndarray], np.ndarray]) -> None:
     write_vectors(path, change(read_vectors(path, tiny.SIZES["right"])))
 
 
-def renamed(layer: str) -> None:
-    """A user twice, and so another one not at all."""
-    path = embedding_file(LAYERS[layer], tiny.SETTINGS[1], "right", 1)
-    contract = contracts.embeddings_schema(tiny.WIDTH)
-    table = contracts.read(path, contract).with_columns(node=pl.col("node").replace(29, 28).cast(pl.Int32))
-    contracts.write(table, path, contract)
-
-
 def with_nan(rows: np.ndarray) -> np.ndarray:
     rows[7, 2] = np.nan
     return rows
@@ -109,9 +101,6 @@ def test_good_embeddings_pass(layer: str) -> None:
     ("layer", "spoil", "message"),
     [
         (FIRST, lambda layer: vectors(layer, with_nan), "right/embeddings, column infinite must be 0: all numbers"),
-        (FIRST, lambda layer: vectors(layer, lambda rows: rows[:-1]), "right/embeddings per user, column rows must be"),
-        (LAST, renamed, "right/embeddings, column setting, seed, node must be unique together"),
-        (FIRST, lambda layer: vectors(layer, lambda rows: rows[:, :3]), "column width must be the same in all rows"),
         (LAST, lambda layer: embedding_file(LAYERS[layer], "base", "left", 0).unlink(), "left/seed-0.parquet: is not"),
     ],
 )
@@ -148,39 +137,23 @@ def test_before_there_is_anything_it_says_which_stage_makes_it(layer: str) -> No
 
 def test_metrics_of_training_and_attack_pass() -> None:
     metrics()
-    more = {"metric": "anchors/confident/precision", "value": 1.0}
-    edit(file("tiny-crosue", "attack"), lambda table: pl.concat([table, table.head(1).with_columns(**lits(more))]))
+    more = {"metric": pl.lit("anchors/confident/precision"), "value": pl.lit(1.0)}
+    edit(file("tiny-crosue", "attack"), lambda table: pl.concat([table, table.head(1).with_columns(**more)]))
     check.main("metrics/tiny")
     assert read_json(QUALITY / "metrics" / "tiny.json")["success"], "who names no one has no such metric"
-
-
-def lits(values: dict[str, Any]) -> dict[str, pl.Expr]:
-    return {name: pl.lit(value) for name, value in values.items()}
 
 
 @pytest.mark.parametrize(
     ("name", "stage", "change", "message"),
     [
         ("tiny-degree", "train", pl.col("metric") != TRAIN[4], "metrics expected, column rows .* the metric was"),
-        ("tiny-degree", "attack", pl.col("metric") != ATTACKED[3], "the metric was measured"),
         ("tiny-degree", "attack", pl.col("seed") != 1, "the metric was measured"),
-        ("tiny-crosue", "attack", pl.col("metric") != "right/links/dot/auc", "the metric was measured"),
         ("tiny-crosue", "attack", pl.col("k").is_null() | (pl.col("k") != 10), "the metric was measured"),
-        ("tiny-crosue", "attack", pl.col("metric") != "anchors/confident/share", "the metric was measured"),
-        ("tiny-degree", "attack", float("nan"), "column value must not be missing"),
-        ("tiny-degree", "attack", 1.25, "column rate must be .* 1"),
     ],
 )
-def test_a_metric_that_was_not_measured_or_is_no_share_stops_in_one_line(
-    name: str, stage: str, change: pl.Expr | float, message: str
-) -> None:
-    """Rows that are left out, or the first row's value."""
+def test_a_metric_that_was_not_measured_stops_in_one_line(name: str, stage: str, change: pl.Expr, message: str) -> None:
     metrics()
-    if isinstance(change, float):
-        first = pl.when(pl.int_range(pl.len()) == 0).then(change).otherwise("value")
-        edit(file(name, stage), lambda table: table.with_columns(value=first))
-    else:
-        edit(file(name, stage), lambda table: table.filter(change))
+    edit(file(name, stage), lambda table: table.filter(change))
     with pytest.raises(DataError, match=message) as refusal:
         check.main("metrics/tiny")
     assert "\n" not in str(refusal.value)

@@ -50,7 +50,8 @@ def test_pairs_are_the_planned_ones_and_their_means_those_of_the_metrics(
 
 def test_users_are_compared_over_splits_by_their_published_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other split numbers the same users from the last to the first."""
-    test_splits.build(tmp_path, monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    test_splits.build(tmp_path)
     ids = pl.DataFrame({"id": range(tiny.N_USERS), "original": [f"u{user}" for user in range(tiny.N_USERS)]})
     contracts.write(ids, PROCESSED / "tiny/user_ids.parquet", contracts.ID_MAP)
     contracts.write(
@@ -86,7 +87,6 @@ class Made:
     records: pl.DataFrame
 
     def bins(self, experiment: str, metric: str) -> list[tuple[float, float, int]]:
-        """Bounds and users of every bin."""
         return self.records.filter(experiment=experiment, metric=metric).select("low", "high", "users").rows()
 
 

@@ -19,11 +19,12 @@ from polars.exceptions import PanicException
 from tasks.config.params import load
 from tasks.core import disk
 from tasks.core.errors import ConfigurationError, DamagedError, DataError, PrivacyError
-from tasks.pipeline import common, keys
+from tasks.pipeline import keys
 from tasks.pipeline.command import run_stage
-from tasks.pipeline.common import CACHE, atomic_write, digest, read_json, require_passed, write_json
+from tasks.pipeline.common import CACHE, atomic_write, digest, read_json, write_json
 from tasks.pipeline.parent import RUN
 from tests import parameters
+from tests.command import python
 
 
 class Interrupted(Exception):
@@ -72,7 +73,6 @@ def test_an_output_is_replaced_whole_or_not_at_all(
 
 
 def dead_process() -> int:
-    """The id of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
@@ -162,37 +162,14 @@ def test_a_digest_sees_names_within_folders_and_contents_and_nothing_else(tmp_pa
 
 
 @pytest.fixture
-def verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Writes the verdict of `processed/demo`, which looked at one table."""
+def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets how a stage is called, in a folder with the project's parameters."""
+    parameters.write(parameters.read(), tmp_path)
     monkeypatch.chdir(tmp_path)
-    table = Path("data/processed/demo/table")
-    table.parent.mkdir(parents=True)
-    table.write_text("checked")
-
-    def write(*, success: bool) -> None:
-        path = common.QUALITY / "processed" / "demo.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        summary = {"contract": "processed", "name": "demo", "success": success, "evaluated": 3, "failed": 0}
-        write_json(path, summary | {"checked": {str(table): common.file_digest(table)}, "results": []})
-
-    return write
-
-
-def test_data_count_as_checked_only_by_a_check_that_passed_on_these_very_files(verdict: Callable[..., None]) -> None:
-    with pytest.raises(DataError, match="not found"):
-        require_passed("processed", "demo")
-    verdict(success=False)
-    with pytest.raises(DataError, match=r"failed their check.*dvc repro data/dvc.yaml:check-processed@demo"):
-        require_passed("processed", "demo")
-    verdict(success=True)
-    assert require_passed("processed", "demo")["evaluated"] == 3
-    Path("data/processed/demo/table").write_text("changed")
-    with pytest.raises(DataError, match="table: not the file that was checked"):
-        require_passed("processed", "demo")
+    return lambda stage, *words: monkeypatch.setattr(sys, "argv", [f"/somewhere/{stage}.py", *words])
 
 
 def report_of(error: Exception) -> Exception:
-    """An error that tells of another."""
     outer = DataError(f"unit: {error}")
     outer.__cause__ = error
     return outer
@@ -201,6 +178,7 @@ def report_of(error: Exception) -> Exception:
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
+        (DataError("within a run, which has its name"), 1, "within a run, which has its name"),
         (DataError("u.data:7: rating 6\nis not in 1..5"), 1, "stage demo: u.data:7: rating 6 is not in 1..5"),
         (PrivacyError("epsilon is 0"), 1, "stage demo: epsilon is 0"),
         (DamagedError("x: gone; run train again"), 1, "stage demo: x: gone; run train again: `dprec scrub` .*"),
@@ -225,30 +203,15 @@ def test_a_stage_ends_with_one_line(
 
     monkeypatch.setattr(sys, "argv", ["/somewhere/stage.py", "demo"])
     monkeypatch.delenv("DPREC_DEBUG", raising=False)
-    monkeypatch.delenv(RUN, raising=False)
+    monkeypatch.setenv(RUN, "1") if "within a run" in line else monkeypatch.delenv(RUN, raising=False)
     with pytest.raises(SystemExit) as caught:
         run_stage(main)
     assert caught.value.code == code
     assert re.fullmatch(line + "\n", capsys.readouterr().err)
 
 
-def test_within_a_run_a_stage_leaves_its_name_to_the_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def main(_: str) -> None:
-        raise DataError("not here")
-
-    monkeypatch.setattr(sys, "argv", ["/somewhere/stage.py", "demo"])
-    monkeypatch.setenv(RUN, "1")
-    with pytest.raises(SystemExit):
-        run_stage(main)
-    assert capsys.readouterr().err == "not here\n"
-
-
-def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parameters.write(parameters.read(), tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["/somewhere/train_networks.py", "layer/demo"])
+def test_a_stage_leaves_its_provenance_beside_its_outputs(command_line: Callable[..., None]) -> None:
+    command_line("train_networks", "layer/demo")
     run_stage(lambda _: {"epoch_seconds": {"base": {"0": [0.5]}}})
     record = read_json(Path("data/provenance/train-networks/layer/demo.json"))
     assert (record["stage"], record["name"], record["revision"]) == ("train-networks", "layer/demo", "unknown")
@@ -263,20 +226,13 @@ def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkey
 def test_provenance_tells_for_which_processor_linear_algebra_computes() -> None:
     """Two hosts of one model name gave other sums, and so did one host under another OPENBLAS_CORETYPE."""
     code = "from tasks.pipeline.provenance import processor; print(processor())"
-    command, said = [sys.executable, "-c", code], []
-    for core in ("Haswell", "Nehalem"):
-        environment = os.environ | {"OPENBLAS_CORETYPE": core}
-        said.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip())
-    assert said[0].endswith(", BLAS for Haswell")
-    assert said[1] == said[0].replace("Haswell", "Nehalem")
+    haswell, nehalem = (python(code, OPENBLAS_CORETYPE=core) for core in ("Haswell", "Nehalem"))
+    assert haswell.endswith(", BLAS for Haswell\n")
+    assert nehalem == haswell.replace("Haswell", "Nehalem")
 
 
-def test_a_stage_with_units_has_its_provenance_recorded_with_its_outputs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parameters.write(parameters.read(), tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["/somewhere/train.py", "demo", "--force"])
+def test_a_stage_with_units_has_its_provenance_recorded_with_its_outputs(command_line: Callable[..., None]) -> None:
+    command_line("train", "demo", "--force")
 
     def main(name: str, record: Callable[[dict[str, Any]], None], **options: Any) -> dict[str, Any]:
         assert (name, options) == ("demo", {"unit": None, "key": None, "force": True})
@@ -287,12 +243,10 @@ def test_a_stage_with_units_has_its_provenance_recorded_with_its_outputs(
     assert read_json(Path("data/provenance/train/demo.json"))["epoch_seconds"] == {"base": [0.5]}
 
 
-def test_what_a_stage_writes_only_its_owner_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_stage_writes_only_its_owner_reads(command_line: Callable[..., None]) -> None:
     """By `dvc repro` too, which knows no modes; DVC's own files are readable in a folder that is closed."""
-    parameters.write(parameters.read(), tmp_path)
-    (tmp_path / ".dvc" / "cache").mkdir(mode=0o755, parents=True)  # as `dvc pull` makes it
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["/somewhere/train.py", "demo"])
+    CACHE.mkdir(mode=0o755, parents=True)  # as `dvc pull` makes it
+    command_line("train", "demo")
 
     def main(_: str) -> None:
         with atomic_write(Path("data/raw/demo")) as place:
@@ -324,12 +278,9 @@ def test_a_file_that_is_replaced_keeps_the_mode_that_its_owner_gave_it(tmp_path:
     assert (path.stat().st_mode & 0o777, path.read_text()) == (after, "new")
 
 
-def test_a_stage_whose_code_changed_since_code_json_was_written_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("command_line")
+def test_a_stage_whose_code_changed_since_code_json_was_written_is_refused() -> None:
     """`dvc repro --single-item` does not run `code`; DVC would take the new output for the old code's."""
-    parameters.write(parameters.read(), tmp_path)
-    monkeypatch.chdir(tmp_path)
     file = Path("suites/demo/code.json")
     with pytest.raises(ConfigurationError, match=r"suites/demo/code\.json: not found; run `dvc repro code`"):
         keys.require_current("train", "demo-bpr")

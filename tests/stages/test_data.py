@@ -11,7 +11,7 @@ from flows.data import data_verify
 from tasks.config.messages import options
 from tasks.config.params import Dataset
 from tasks.config.tasks import resolve
-from tasks.core.errors import ByHandError, ConfigurationError
+from tasks.core.errors import ConfigurationError
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.movielens import ML_100K
 from tasks.pipeline.common import CHECKPOINTS, PLACED
@@ -75,13 +75,6 @@ def test_a_right_file_is_usable_and_nothing_is_left(mirror: Path) -> None:
     assert findings["table interactions"].verdict == "100,000 rows"
     assert "expectations" in findings
     assert not list(CHECKPOINTS.glob("verify*"))
-
-
-def test_what_needs_a_form_is_asked_for_in_three_lines() -> None:
-    with pytest.raises(ByHandError) as caught:
-        list(data.inspect("tmall"))
-    lines = str(caught.value).splitlines()
-    assert [line.partition(":")[0] for line in lines[1:]] == ["get it at", "ask for", "put it at"]
 
 
 def test_a_placed_file_of_another_size_is_wrong() -> None:

@@ -1,6 +1,5 @@
 """Stage `download`: the raw folder appears whole, from any source, or not at all."""
 
-import errno
 import hashlib
 import shutil
 import zipfile
@@ -9,12 +8,9 @@ from pathlib import Path
 import pytest
 
 from tasks.core.errors import DataError
-from tasks.datasets import archive
 from tasks.datasets.movielens import ML_100K
 from tasks.pipeline.common import PLACED, RAW, digest, read_json
 from tasks.stages import download
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -70,15 +66,3 @@ def test_an_archive_with_other_content_or_a_path_outside_leaves_nothing(workspac
     with zipfile.ZipFile(PLACED / "ml-100k.zip", "a") as target:
         target.writestr("../../evil", "")
     refused(r"'\.\./\.\./evil' is refused .path outside")
-
-
-def test_a_full_disk_leaves_nothing(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPREC_MIRROR", str(mirror))
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "data/raw/ml-100k/u.data")
-
-    monkeypatch.setattr(archive, "_extract", full)
-    with pytest.raises(OSError, match="No space left"):
-        download.main("ml-100k")
-    assert list(RAW.rglob("*")) == []

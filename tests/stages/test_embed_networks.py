@@ -14,7 +14,7 @@ from tasks.core.errors import DataError
 from tasks.pipeline.common import CHECKPOINTS, PERTURBED, PROCESSED, digest, read_json, write_json
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import embed_networks
-from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors
+from tasks.stages.network_files import EMBEDDINGS, embedded_networks, embedding_file, read_vectors
 from tests.stages import tiny_systems as tiny
 
 pytestmark = pytest.mark.usefixtures("fresh")
@@ -128,8 +128,7 @@ def test_processed_data_cost_an_entry_without_a_budget_for_each_kind_that_is_rea
     assert len(ledger("walks")) == 4
 
 
-def no_vectors_of_words() -> None:
-    tiny.parameters(embeddings=tiny.without(tiny.EMBEDDINGS, "raw", text=None), aligned={}, experiments={})
+WORDLESS = tiny.without(tiny.EMBEDDINGS, "raw", text=None)
 
 
 def no_friendships() -> None:
@@ -140,7 +139,11 @@ def no_friendships() -> None:
         write_json(path, schema.model_copy(update={"tables": tables}).model_dump(mode="json"))
 
 
-def test_a_network_without_friendships_is_left_out() -> None:
+def test_a_network_without_friendships_is_left_out_and_others_are_in_the_order_of_the_pair() -> None:
+    pair = contracts.read_schema(PROCESSED / "tiny" / "schema.json")
+    turned = pair.model_copy(update={"networks": ("right", "left")})
+    write_json(PROCESSED / "tiny" / "schema.json", turned.model_dump(mode="json"))
+    assert [*embedded_networks(contracts.read_processed(PROCESSED / "tiny"))] == ["right", "left"]
     path = PROCESSED / "tiny" / "right" / "schema.json"
     schema = contracts.read_schema(path)
     write_json(path, schema.model_copy(update={"tables": ("users", "user_ids")}).model_dump(mode="json"))
@@ -153,7 +156,7 @@ def test_a_network_without_friendships_is_left_out() -> None:
     [
         ("raw", lambda: tiny.passed("processed", "tiny", success=False), "processed/tiny.json: .* failed their check"),
         ("private", lambda: tiny.passed("perturbed", "published", success=False), "published.json: .* failed their"),
-        ("raw", no_vectors_of_words, "vectors of their words"),
+        ("raw", lambda: tiny.parameters(embeddings=WORDLESS, aligned={}, experiments={}), "vectors of their words"),
         ("raw", no_friendships, "no network with friendships, so there is no one to embed"),
         ("raw", lambda: (PROCESSED / "tiny/left/posts.parquet").unlink(), "left/posts.parquet: no such table"),
         ("raw", lambda: (PROCESSED / "tiny/left/users.parquet").unlink(), "left/users.parquet: no such table"),

@@ -121,15 +121,13 @@ def test_data_that_hold_no_users_out_are_refused() -> None:
         evaluator(rows).training_data(EASE, 0)
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def build(root: Path) -> None:
     """A suite of everything that can be folded in."""
-    monkeypatch.chdir(tmp_path)
-    shared = {"suite": "tiny", "data": "tiny", "features": "processed/tiny", "seeds": [0], "sweep": []}
+    dpvae = tiny.experiment("vae", ROWS | PRIVATE, seeds=[0], system="dpvae-rigorous")
     tiny.build(
-        tmp_path,
-        experiments={f"tiny-{name}": shared | {"model": name, "config": config} for name, config in SYSTEMS.items()}
-        | {"tiny-dpvae": shared | {"model": "vae", "system": "dpvae-rigorous", "config": ROWS | PRIVATE}},
+        root,
+        experiments={f"tiny-{name}": tiny.experiment(name, config, seeds=[0]) for name, config in SYSTEMS.items()}
+        | {"tiny-dpvae": dpvae},
         suites=tiny.suites("fold-in"),
         evaluation={"k": KS, "negatives": None, "seed": 1, "recall": "reachable"},
         tuning={"seed": 1000, "grid": {"ease": {"regularization": [1.0, 5.0]}}},
@@ -137,10 +135,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     contracts.write(interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
     tiny.write_schema(PROCESSED / "tiny", SCHEMA)
-    return tmp_path
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_every_system_is_trained_on_the_others_and_passes_its_checks() -> None:
     for name in (*SYSTEMS, "dpvae"):
         train.main(f"tiny-{name}")

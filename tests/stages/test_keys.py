@@ -68,7 +68,6 @@ parameters with another value; tables, in another order."""
 
 
 def folders(stage: str, params: Params) -> set[Path]:
-    """The folders of a stage's results."""
     units = STAGES[stage][1](import_module(f"tasks.stages.{stage}"), params, params.suites["tiny"])
     return {unit if isinstance(unit, Path) else unit.folder for unit in units}
 
@@ -86,7 +85,6 @@ def put_models(params: Params) -> None:
 
 
 def change(place: str, params: Params) -> None:
-    """Change what stands at one place."""
     if "/" in place:
         for file in [file for pattern in place.split(",") for file in Path().glob(pattern)]:
             pl.read_parquet(file).reverse().write_parquet(file)
@@ -106,9 +104,8 @@ def test_whatever_decides_a_result_names_what_is_kept(
     stage: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    workspace = STAGES[stage][0]
-    import_module(f"tests.stages.{workspace}").build(tmp_path, *[monkeypatch] * (workspace == "test_train"))
-    code = f"tasks.stages.{'tune' if stage == 'tune' else 'jobs'}.fingerprint"
+    import_module(f"tests.stages.{STAGES[stage][0]}").build(tmp_path)
+    code = "tasks.stages.tune.fingerprint" if stage == "tune" else "tasks.pipeline.jobs.fingerprint"
     monkeypatch.setattr(code, lambda *_: "code")
     params = load()
     if stage in ("attack_edges", "attack_ratings"):

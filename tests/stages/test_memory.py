@@ -1,9 +1,8 @@
 """Freed memory is kept by stages."""
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.command import python
 
 FREED = """
 import resource, numpy
@@ -22,8 +21,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 def freed(*, keep: bool) -> list[str]:
     """What a fresh process says: whether glibc does it, and the page faults of ten arrays, one after another."""
-    command = [sys.executable, "-c", FREED.format(keep=keep)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return python(FREED.format(keep=keep)).split()
 
 
 def test_memory_of_a_large_array_serves_the_next_one():

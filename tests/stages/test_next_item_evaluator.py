@@ -176,19 +176,12 @@ def test_nobody_to_validate_on_is_an_error(valid: dict[int, dict[str, list[int]]
         NextItem(inputs({user: EVENTS[user] for user in range(3)} | valid), EVALUATION, TRAINING).validate(Last(None))
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def build(root: Path) -> None:
     """A suite of next items that no one attacks, with a model of counts and one of vectors."""
-    monkeypatch.chdir(tmp_path)
-    shared = {"suite": "tiny", "data": "tiny", "features": "processed/tiny", "seeds": [0, 1], "sweep": []}
     config = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "regularization": 0.0, "dimension": 4}
-    experiments = {
-        "tiny-counts": shared | {"model": "dp-popularity"} | {"config": {"epsilon": 2.0, "contribution": 3}},
-        "tiny-bpr": shared | {"model": "bpr", "config": config},
-    }
     tiny.build(
-        tmp_path,
-        experiments=experiments,
+        root,
+        experiments={"tiny-counts": tiny.COUNTS, "tiny-bpr": tiny.experiment("bpr", config)},
         suites=tiny.suites("next-item"),
         evaluation={"k": [2, 5], "negatives": None, "seed": 1, "recall": "relevant"},
         tuning={"seed": 1000, "grid": {"dp-popularity": {"contribution": [1, 2]}}},
@@ -202,10 +195,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for user in range(tiny.N_USERS)
     }
     tiny.write_interactions(interactions(events), n_items=20, repeats=True)
-    return tmp_path
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_what_is_trained_passes_its_checks() -> None:
     for name in ("tiny-counts", "tiny-bpr"):
         train.main(name)
@@ -227,13 +219,13 @@ def measured(name: str) -> dict[tuple[str, int, int], float]:
     return {(row["metric"], row["k"], row["seed"]): row["value"] for row in table.iter_rows(named=True)}
 
 
-def test_a_choice_on_the_test_is_measured_beside_the_choice_on_validation(workspace: Path) -> None:
+def test_a_choice_on_the_test_is_measured_beside_the_choice_on_validation(fresh: Path) -> None:
     """Off unless asked for; then every epoch is run, and no number at the epoch of validation is another."""
     train.main("tiny-bpr")
     honest = measured("tiny-bpr")
     assert not any("chosen" in metric for metric, *_ in honest)
-    shutil.rmtree(workspace / RUNS)
-    file = workspace / "suites" / "tiny" / "params.yaml"
+    shutil.rmtree(RUNS)
+    file = fresh / "suites" / "tiny" / "params.yaml"
     params = yaml.safe_load(file.read_text())
     params["experiments"]["tiny-bpr"]["chosen_on_test"] = True
     file.write_text(yaml.safe_dump(params))

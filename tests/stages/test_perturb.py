@@ -9,7 +9,7 @@ import pytest
 
 from tasks.core import contracts
 from tasks.core.errors import DataError
-from tasks.pipeline.common import PERTURBED, PROCESSED, QUALITY, read_json, write_json
+from tasks.pipeline.common import PERTURBED, PROCESSED, QUALITY, read_json
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import multidimensional
@@ -48,21 +48,18 @@ def test_releases_share_no_noise_and_do_not_depend_on_what_else_is_listed(tmp_pa
     assert abs(np.corrcoef(first, second)[0, 1]) < 5 / np.sqrt(1000)
     perturb.main("tiny")
     before = release("7.5", 1)
-    other = tmp_path / "other"
-    other.mkdir()
     changed = tiny.parameters()["perturbed"]["tiny"] | {"epsilon": [7.5], "seeds": [1]}
-    tiny.build(other, perturbed={"tiny": changed}, experiments={})
-    with chdir(other):
+    tiny.build(tmp_path / "other", perturbed={"tiny": changed}, experiments={})
+    with chdir(tmp_path / "other"):
         perturb.main("tiny")
         assert release("7.5", 1).equals(before)
 
 
 def test_two_entries_of_one_data_set_share_no_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of equal budgets and seeds: else one release would be the other, whatever the parameters say of their cost."""
-    other, entry = tmp_path / "other", tiny.parameters()["perturbed"]["tiny"]
-    other.mkdir()
-    tiny.build(other, perturbed={"tiny": entry, "again": entry})
-    monkeypatch.chdir(other)
+    entry = tiny.parameters()["perturbed"]["tiny"]
+    tiny.build(tmp_path / "other", perturbed={"tiny": entry, "again": entry})
+    monkeypatch.chdir(tmp_path / "other")
     for name in ("tiny", "again"):
         perturb.main(name)
     paths = [path.relative_to(OUT) for path in OUT.rglob("*.parquet")]
@@ -86,10 +83,9 @@ def test_two_versions_of_one_data_set_share_no_noise() -> None:
 
 
 def test_secure_features_follow_from_no_seed_and_their_ledger_says_so(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    tiny.build(other, perturbed={"tiny": tiny.parameters()["perturbed"]["tiny"] | {"noise": "secure"}}, experiments={})
-    with chdir(other):
+    entry = tiny.parameters()["perturbed"]["tiny"] | {"noise": "secure"}
+    tiny.build(tmp_path / "other", perturbed={"tiny": entry}, experiments={})
+    with chdir(tmp_path / "other"):
         tables = []
         for _ in range(2):
             perturb.main("tiny")
@@ -118,11 +114,10 @@ def test_ledger_has_two_entries_per_release_with_fitted_bounds_and_names_their_c
 
 
 def test_nothing_is_perturbed_before_the_data_passed_their_check() -> None:
-    verdict = QUALITY / "processed" / "tiny.json"
-    write_json(verdict, read_json(verdict) | {"success": False, "failed": 1})
+    tiny.passed("processed", "tiny", success=False)
     with pytest.raises(DataError, match="failed their check"):
         perturb.main("tiny")
-    verdict.unlink()
+    (QUALITY / "processed" / "tiny.json").unlink()
     with pytest.raises(DataError, match="not found"):
         perturb.main("tiny")
     assert not PERTURBED.exists()

@@ -1,6 +1,7 @@
 """Stage `perturb` on networks of users: what a release holds, what it must not hold, and what its ledger says."""
 
 import shutil
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from tasks.pipeline.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest,
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.remarks import because, gap
-from tasks.quality.rules import count
 from tasks.stages import check, perturb, perturb_networks
+from tests.quality.test_suites import failures
 from tests.stages import tiny_networks as tiny
 from tests.systems import ids
 
@@ -29,22 +30,17 @@ OPTIONS = {"published": tiny.PUBLISHED, "released": tiny.RELEASED, "rigorous": t
 N_FRIENDS = len({frozenset(pair) for pair in TRUE["left/social"].select("source", "target").iter_rows()})
 
 
-@pytest.fixture(autouse=True)
-def no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DPREC_MIRROR", raising=False)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with all releases, which tests only read."""
-    folder = tmp_path_factory.mktemp("released")
-    tiny.build(folder, **OPTIONS)
+@pytest.fixture(scope="module", autouse=True)
+def no_mirror() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("DPREC_MIRROR", raising=False)
-        patch.chdir(folder)
-        for name in OPTIONS:
-            perturb.main(name)
-    return folder
+        yield
+
+
+def make() -> None:
+    tiny.build(Path(), **OPTIONS)
+    for name in OPTIONS:
+        perturb.main(name)
 
 
 def folder(name: str, setting: str = "base", seed: int = 0, network: str = "left") -> Path:
@@ -67,10 +63,6 @@ def ledger(name: str) -> dict[tuple[str, int, str, str], list[LedgerEntry]]:
         which = record.pop("setting"), record.pop("seed"), record.pop("network"), record["protects"]
         entries.setdefault(which, []).append(LedgerEntry.model_validate(record))
     return entries
-
-
-def words_of_users(posts: pl.DataFrame) -> pl.DataFrame:
-    return posts.group_by("user").agg(n=pl.col("tokens").list.len().sum()).sort("user")
 
 
 @pytest.mark.usefixtures("inside")
@@ -181,8 +173,8 @@ def test_published_posts_keep_their_lengths_and_rigorous_ones_are_capped() -> No
 
     known = true.explode("tokens").filter(pl.col("tokens") < 5)  # the last two words are not public
     expected = known.group_by("user").len("n").sort("user").with_columns(n=pl.min_horizontal("n", 3))
-    released = tables("rigorous").scan("posts").collect()
-    assert words_of_users(released).cast({"n": pl.UInt32}).equals(expected.cast({"n": pl.UInt32}))
+    released = tables("rigorous").scan("posts").group_by("user").agg(n=pl.col("tokens").list.len().sum())
+    assert released.sort("user").collect().cast({"n": pl.UInt32}).equals(expected.cast({"n": pl.UInt32}))
     assert tables("rigorous").scan("vocabulary").collect()["word"].to_list() == list(tiny.PUBLIC[:10])
 
 
@@ -225,12 +217,9 @@ def test_every_release_has_noise_of_its_own(tmp_path: Path) -> None:
     shutil.rmtree(PROCESSED / "tiny" / "right")
     (tmp_path / "right").rename(PROCESSED / "tiny" / "right")
     perturb.main("published")
-    assert not features("published").equals(
-        contracts.read(
-            folder("published", network="right") / "features.parquet",
-            contracts.features_schema(tables("published").schema.columns),
-        )
-    )
+    contract = contracts.features_schema(tables("published").schema.columns)
+    right = contracts.read(folder("published", network="right") / "features.parquet", contract)
+    assert not features("published").equals(right)
 
 
 @pytest.mark.usefixtures("copied")
@@ -239,10 +228,8 @@ def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(
     before = digest(PERTURBED / name), digest(folder(name, "base", 1))
     perturb.main(name)
     assert digest(PERTURBED / name) == before[0]
-    other = tmp_path / "other"
-    other.mkdir()
-    tiny.build(other, **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1]}})
-    with chdir(other):
+    tiny.build(tmp_path / "other", **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1]}})
+    with chdir(tmp_path / "other"):
         perturb.main(name)
         assert digest(folder(name, "base", 1)) == before[1]
 
@@ -250,10 +237,8 @@ def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(
 @pytest.mark.parametrize("name", ["published", "rigorous"])
 def test_secure_networks_follow_from_no_seed_and_every_kind_of_data_says_so(name: str, tmp_path: Path) -> None:
     """Of texts and edges a few bits would differ at least."""
-    other = tmp_path / "other"
-    other.mkdir()
-    tiny.build(other, **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1], "noise": "secure"}})
-    with chdir(other):
+    tiny.build(tmp_path, **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1], "noise": "secure"}})
+    with chdir(tmp_path):
         perturb.main(name)
         files = [path.relative_to(folder(name, "base", 1)) for path in folder(name, "base", 1).rglob("*.parquet")]
         first = {file: digest(folder(name, "base", 1) / file) for file in files}
@@ -277,31 +262,27 @@ def test_a_lone_network_lies_in_the_folder_of_its_seed() -> None:
     assert {network for _, _, network, _ in ledger("published")} == {""}
 
 
-def test_texts_without_a_budget_are_left_out_and_words_without_a_vector_refused(tmp_path: Path) -> None:
-    nowhere = tmp_path / "nowhere"
-    nowhere.mkdir()
-    tiny.build(nowhere, rigorous=tiny.RIGOROUS, mute=tiny.RIGOROUS | {"text_epsilon": None})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(nowhere)
-        (PLACED / glove.FILE.name).write_text("".join(f"word{n} {'0.5 ' * 49}{n}\n" for n in range(9)))
-        with pytest.raises(DataError, match=r"no word is among the 9 public ones; set text_epsilon to null"):
-            perturb.main("rigorous")
-        (PLACED / glove.FILE.name).unlink()
-        patch.setenv("DPREC_MIRROR", str(nowhere))
-        with pytest.raises(ByHandError, match="set text_epsilon to null"):
-            perturb.main("rigorous")
-        perturb.main("mute")
-        assert tables("mute").schema.tables == ("social",)
-        [entry] = ledger("mute")["base", 0, "left", "text"]
-        assert entry.mechanism == "left-out"
+def test_texts_without_a_budget_are_left_out_and_words_without_a_vector_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiny.build(tmp_path, rigorous=tiny.RIGOROUS, mute=tiny.RIGOROUS | {"text_epsilon": None})
+    (PLACED / glove.FILE.name).write_text("".join(f"word{n} {'0.5 ' * 49}{n}\n" for n in range(9)))
+    with pytest.raises(DataError, match=r"no word is among the 9 public ones; set text_epsilon to null"):
+        perturb.main("rigorous")
+    (PLACED / glove.FILE.name).unlink()
+    monkeypatch.setenv("DPREC_MIRROR", str(tmp_path))
+    with pytest.raises(ByHandError, match="set text_epsilon to null"):
+        perturb.main("rigorous")
+    perturb.main("mute")
+    assert tables("mute").schema.tables == ("social",)
+    [entry] = ledger("mute")["base", 0, "left", "text"]
+    assert entry.mechanism == "left-out"
 
 
 def broken(name: str) -> set[tuple[str, str | None]]:
     """Tables and columns that break a rule of the check."""
-    judged = check.perturbed_subject(name, load()).tables()
-    return {
-        (table.name, rule.column) for table in judged for rule, n in zip(table.rules, count(table)[1], strict=True) if n
-    }
+    return {(table.name, rule.column) for table, rule in failures(check.perturbed_subject(name, load()).tables())}
 
 
 @pytest.mark.usefixtures("inside")

@@ -1,6 +1,5 @@
 """Stage `perturb` as the authors' code has it: what passes as it is, and what its check finds."""
 
-from contextlib import chdir
 from pathlib import Path
 
 import polars as pl
@@ -15,13 +14,9 @@ from tests.stages import tiny_networks as tiny
 pytestmark = pytest.mark.usefixtures("inside")
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("released")
-    tiny.build(folder, released=tiny.RELEASED)
-    with chdir(folder):
-        perturb.main("released")
-    return folder
+def make() -> None:
+    tiny.build(Path(), released=tiny.RELEASED)
+    perturb.main("released")
 
 
 def test_as_released_gender_passes_as_it_is_and_each_kind_of_data_claims_what_is_refuted() -> None:
@@ -37,13 +32,8 @@ def test_as_released_gender_passes_as_it_is_and_each_kind_of_data_claims_what_is
         first, *others = of.ledger("released")["base", 0, "left", kind]
         assert (first.accounting, first.claimed_epsilon) == ("released", claimed)
         assert {entry.accounted_epsilon for entry in (first, *others)} == {None}
-    assert (
-        of.tables("released")
-        .scan("posts")
-        .collect()["tokens"]
-        .list.len()
-        .equals(of.TRUE["left/posts"]["tokens"].list.len())
-    )
+    lengths = of.tables("released").scan("posts").collect()["tokens"].list.len()
+    assert lengths.equals(of.TRUE["left/posts"]["tokens"].list.len())
 
 
 def test_what_the_authors_code_cannot_have_released_is_found() -> None:

@@ -1,11 +1,8 @@
 """Every name that params.yaml may use for a plug-in leads to one, and a stage loads those alone that it was told."""
 
-import subprocess
-import sys
 from functools import cache
 from importlib import import_module
 from importlib.metadata import packages_distributions
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -16,8 +13,9 @@ from tasks.config.tasks import ATTACKS, TASKS, Attack, AttackKind, Task, resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
+from tests.command import python
+from tests.parameters import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 OURS = sorted((ROOT / "tasks").rglob("*.py"))
 REGISTRIES = {
     "attackers": ATTACKERS,
@@ -29,6 +27,7 @@ REGISTRIES = {
 }
 UNNAMED = {
     "tasks.config.params": ["tasks.config.references", "tasks.datasets.", "tasks.models.", "tasks.papers.", "torch"],
+    "tasks.stages.check": ["great_expectations"],
     "tasks.stages.perturb": ["tasks.stages.perturb_", "tasks.privacy.mechanisms", "tasks.privacy.accounting", "polars"],
     "tasks.stages.evaluators.base": [
         "tasks.stages.evaluators.",
@@ -72,8 +71,7 @@ def installed() -> set[str]:
 
 @pytest.mark.parametrize("module", UNNAMED)
 def test_no_plug_in_is_loaded_that_nobody_named(module: str) -> None:
-    code = f"import sys, {module}; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    loaded = python(f"import sys, {module}; print(*sys.modules)")
     for prefix in UNNAMED[module]:
         assert any(name.startswith(prefix) for name in installed()), f"{prefix}: no module is called so"
         assert [name for name in loaded.split() if name.startswith(prefix) and name != module] == []

@@ -16,7 +16,8 @@ from tasks.pipeline.monitor import Monitor
 from tasks.pipeline.runs import Progress
 from tasks.pipeline.screen import Screen
 from tasks.stages import train
-from tests.models.contract import all_scores, checkerboard, make
+from tests.models.contract import all_scores, checkerboard
+from tests.models.contract import make as make_model
 from tests.stages.test_interrupted import interrupted
 from tests.stages.test_train import build
 
@@ -41,7 +42,7 @@ def test_a_run_is_cut_off_where_its_cap_ends_it_before_validation(
     """Noise of dpae is made for a planned number of epochs, which is no cap, and patience saves none of them."""
     data, _ = checkerboard(n_users=24, n_items=16)
     monitor = Monitor(tmp_path, Screen("test", 1), "run", lambda model: -model.epochs_done, 5, "ndcg")
-    model = make(name, epochs=epochs).fit(data, rng=np.random.default_rng(5), progress=monitor)
+    model = make_model(name, epochs=epochs).fit(data, rng=np.random.default_rng(5), progress=monitor)
     assert monitor.cut_off(model) is cut
     assert len(monitor.history) == (epochs if name == "dpae" else min(epochs, 6))
     monitor.finish(model)
@@ -72,18 +73,6 @@ def flipped(state: Path) -> None:
     (state / "state.safetensors").write_bytes(content)
 
 
-def without_manifest(state: Path) -> None:
-    (state / runs.MANIFEST).unlink()
-
-
-def no_best(state: Path) -> None:
-    (state / "best.safetensors").unlink()
-
-
-def empty(state: Path) -> None:
-    (state / "state.json").write_text("")
-
-
 def resealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
     """A damage that the manifest does not show."""
 
@@ -101,44 +90,34 @@ def other_weights(state: Path) -> None:
     runs.seal(state, json.loads((state / runs.MANIFEST).read_text())["unit"])
 
 
-@pytest.fixture(scope="module")
-def unfinished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A workspace whose training was interrupted, and the digest of what it ends with undisturbed."""
-    folder = tmp_path_factory.mktemp("unfinished")
-    with pytest.MonkeyPatch.context() as patch:
-        build(folder, patch)
-        train.main(NAME)
-        undisturbed = digest(TRAIN)
-        shutil.rmtree(CHECKPOINTS)
-        interrupted(lambda: train.main(NAME), Progress, "write", 3)
-    return folder, undisturbed
+def make() -> None:
+    """A workspace whose training was interrupted after it had ended undisturbed."""
+    build()
+    train.main(NAME)
+    shutil.rmtree(CHECKPOINTS)
+    interrupted(lambda: train.main(NAME), Progress, "write", 3)
 
 
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize(
     ("damage", "both"),
     [
         (cut, False),
         (cut, True),
         (flipped, False),
-        (no_best, False),
-        (empty, False),
-        (without_manifest, True),
+        (lambda state: (state / "best.safetensors").unlink(), False),
+        (lambda state: (state / "state.json").write_text(""), False),
+        (lambda state: (state / runs.MANIFEST).unlink(), True),
         (resealed(lambda rest: rest.pop("history")), False),
         (resealed(lambda rest: rest.update(model={"epochs_done": 1})), True),
         (other_weights, False),
     ],
 )
 def test_a_damaged_state_is_discarded_and_training_ends_as_if_undisturbed(
-    damage: Callable[[Path], None],
-    both: bool,
-    unfinished: tuple[Path, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], object], both: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    workspace, undisturbed = unfinished
-    shutil.copytree(workspace, tmp_path / "copy")
-    monkeypatch.chdir(tmp_path / "copy")
+    undisturbed = digest(TRAIN)
+    shutil.rmtree(TRAIN)
     [progress] = CHECKPOINTS.rglob("progress")
     assert {path.name for path in progress.iterdir()} == {runs.LAST, runs.BEFORE}
     for name in (runs.LAST, runs.BEFORE) if both else (runs.LAST,):
@@ -165,7 +144,7 @@ def test_states_that_do_not_fit_leave_nothing_behind(
 
     def train() -> tuple[torch.Tensor, Monitor]:
         monitor = Monitor(tmp_path, Screen("test", 1), "run", lambda model: model.epochs_done % 3, 5, "ndcg")
-        model = make("dpae", epochs=4).fit(data, rng=np.random.default_rng(5), progress=monitor)
+        model = make_model("dpae", epochs=4).fit(data, rng=np.random.default_rng(5), progress=monitor)
         return all_scores(model, data), monitor
 
     def change(rest: dict[str, Any]) -> None:

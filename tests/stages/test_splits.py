@@ -1,7 +1,7 @@
 """Several splits of one data set: every system at setting `base` is run on each, and all else on the first alone."""
 
-import shutil
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,34 +17,31 @@ from tasks.evaluation.run_numbers import APART
 from tasks.pipeline import table
 from tasks.pipeline.common import PROCESSED, RUNS, read_json
 from tasks.privacy.noise import recording
-from tasks.stages import check, collect, perturb, train
+from tasks.stages import attack, check, collect, perturb, targets, train
 from tasks.stages.inputs import read_inputs
 from tests.stages import test_train, tiny
 
 OTHER = "tiny-split-2"
 RUNS_OF_BASE = [0, 1, APART, APART + 1]
+SEEING = {"k": [5], "attackers": ["naive_bayes"]}
+ATTACK = SEEING | {"kind": "attribute", "sweep": SEEING, "control_k": [5], "target_share": 0.2, "split_seed": 5}
 
 
-def build(root, monkeypatch, sweep_seeds=None, **changes):
+def build(root, sweep_seeds=None, attack=None, **changes):
     """A workspace with a second split: the same interactions, of which others are held out."""
-    monkeypatch.chdir(root)
-    shared = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
-    experiments = {
-        "tiny-counts": shared
-        | {"model": "dp-popularity", "features": "processed/tiny", "config": {"epsilon": 2.0, "contribution": 3}},
-        "tiny-gerai": shared
-        | {"model": "gerai", "features": "perturbed/tiny", "config": test_train.CONFIG | {"epochs": 1, "epsilon": 0.4}}
-        | {"sweep": [{"features_epsilon": 7.5}], "sweep_seeds": sweep_seeds},
-    }
+    config = test_train.CONFIG | {"epochs": 1, "epsilon": 0.4}
+    swept = {"sweep": [{"features_epsilon": 7.5}], "sweep_seeds": sweep_seeds}
+    gerai = tiny.experiment("gerai", config, features="perturbed/tiny", **swept)
     suite = tiny.suites()["tiny"] | {"splits": [OTHER]} | changes
     processed = tiny.parameters()["processed"]["tiny"]
     options = processed["options"] | {"split_seed": processed["options"]["split_seed"] + 1}
     tiny.build(
         root,
-        experiments=experiments,
+        experiments={"tiny-counts": tiny.COUNTS, "tiny-gerai": gerai},
         suites={"tiny": suite},
         processed={"tiny": processed, OTHER: processed | {"options": options}},
         evaluation={"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"},
+        attack=attack,
     )
     rows, users = test_train.interactions(), contracts.users_schema(tiny.FEATURES)
     held = pl.concat([rows["split"][2:], rows["split"][:2]]).alias("split")
@@ -58,26 +55,22 @@ def build(root, monkeypatch, sweep_seeds=None, **changes):
     perturb.main("tiny")
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Such a workspace with both systems trained."""
-    folder = tmp_path_factory.mktemp("trained")
-    with pytest.MonkeyPatch.context() as patch:
-        build(folder, patch)
-        for name in ("tiny-gerai", "tiny-counts"):
-            train.main(name)
-    return folder
+def make():
+    build(Path())
+    for name in ("tiny-gerai", "tiny-counts"):
+        train.main(name)
 
 
 def test_sweep_points_are_run_on_every_split_where_that_is_asked_for(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch, sweep_splits=True)
+    monkeypatch.chdir(tmp_path)
+    build(tmp_path, sweep_splits=True)
     suite = load().suites["tiny"]
     runs = {setting: [*suite.runs(suite.experiments["tiny-gerai"], setting)] for setting in ("base", "x=1")}
     assert runs == {"base": RUNS_OF_BASE, "x=1": RUNS_OF_BASE}
 
 
-def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first(trained, monkeypatch):
-    monkeypatch.chdir(trained)
+@pytest.mark.usefixtures("inside")
+def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first():
     rows = contracts.read(RUNS / "tiny/tiny-gerai/train/metrics.parquet", contracts.METRICS)
     of = {setting: sorted(set(some["seed"])) for (setting,), some in rows.group_by("setting")}
     assert of == {"base": RUNS_OF_BASE, "features_epsilon=7.5": [0, 1]}
@@ -88,7 +81,8 @@ def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first(trained, monk
 
 
 def test_a_sweep_may_have_fewer_seeds(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch, sweep_seeds=1)
+    monkeypatch.chdir(tmp_path)
+    build(tmp_path, sweep_seeds=1)
     units = {(unit.setting, unit.seed) for unit in train.Training("tiny-gerai", load()).plan()}
     assert units == {*(("base", run) for run in RUNS_OF_BASE), ("features_epsilon=7.5", 0)}
     raw = (tmp_path / "suites/tiny/params.yaml").read_text()
@@ -97,8 +91,8 @@ def test_a_sweep_may_have_fewer_seeds(tmp_path, monkeypatch):
         check_references(load())
 
 
-def test_a_run_on_another_split_is_served_and_tested_there(trained, tmp_path, monkeypatch):
-    monkeypatch.chdir(shutil.copytree(trained, tmp_path / "copy"))
+@pytest.mark.usefixtures("copied")
+def test_a_run_on_another_split_is_served_and_tested_there():
     seen = test_train.interactions().filter(pl.col("split") != "test").select("user", "item")
     folder = RUNS / "tiny/tiny-counts/released/base"
     repeated = {
@@ -112,9 +106,31 @@ def test_a_run_on_another_split_is_served_and_tested_there(trained, tmp_path, mo
         check.main("recommendations/tiny-counts")
 
 
-def test_runs_of_another_split_draw_noise_weights_and_negatives_of_their_own(tmp_path, monkeypatch):
+def test_attributes_are_inferred_from_the_ratings_and_lists_of_every_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    build(tmp_path, attack=ATTACK)
+    train.main("tiny-counts")
+    check.main("recommendations/tiny-counts")
+    targets.main("tiny")
+    attack.main("tiny-counts")
+    folder = RUNS / "tiny/tiny-counts"
+    rows = contracts.read(folder / "attack/metrics.parquet", contracts.METRICS)
+    assert sorted(rows["seed"].unique()) == RUNS_OF_BASE
+    for unit in attack.AttributeInference("tiny-counts", load()).plan():
+        seen = unit.target
+        own = contracts.read(
+            PROCESSED / ("tiny", OTHER)[seen.seed // APART] / "interactions.parquet", contracts.INTERACTIONS
+        )
+        rated = own.filter(pl.col("split") != "test").select("user", "item").rows()
+        assert set(zip(*seen.profiles.tolist(), strict=True)) == set(rated), unit.label
+        if seen.kind == attack.TRUE:
+            released = contracts.read(folder / f"released/base/seed-{seen.seed}.parquet", contracts.RECOMMENDATIONS)
+            assert seen.lists.ravel().tolist() == released.sort("user", "rank")["item"].to_list()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_runs_of_another_split_draw_noise_weights_and_negatives_of_their_own():
     """On two splits that are the same: whatever they shared, their difference would show on data that differ in one."""
-    build(tmp_path, monkeypatch)
     rows = PROCESSED / "tiny/interactions.parquet"
     (PROCESSED / OTHER / "interactions.parquet").write_bytes(rows.read_bytes())
     for name in ("tiny-counts", "tiny-gerai"):
@@ -133,8 +149,8 @@ def test_runs_of_another_split_draw_noise_weights_and_negatives_of_their_own(tmp
         assert not any(np.array_equal(first[name], other[name]) for name in first if first[name].any())
 
 
-def test_a_split_of_other_users_is_refused(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
+@pytest.mark.usefixtures("fresh")
+def test_a_split_of_other_users_is_refused():
     people = contracts.read(PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
     contracts.write(people.reverse(), PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
     experiment = load().experiments["tiny-gerai"]
@@ -142,9 +158,9 @@ def test_a_split_of_other_users_is_refused(tmp_path, monkeypatch):
         read_inputs(experiment, load(), experiment.config, OTHER)
 
 
-def test_users_whose_features_depend_on_the_split_are_perturbed_on_each(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    path = tmp_path / "params.yaml"
+@pytest.mark.usefixtures("fresh")
+def test_users_whose_features_depend_on_the_split_are_perturbed_on_each():
+    path = Path("params.yaml")
     raw = yaml.safe_load(path.read_text())
     raw["perturbed"] |= {"tiny-2": raw["perturbed"]["tiny"] | {"data": OTHER, "epsilon": [1.0]}}
     path.write_text(yaml.safe_dump(raw))
@@ -173,9 +189,9 @@ def test_users_whose_features_depend_on_the_split_are_perturbed_on_each(tmp_path
         ({"splits": [OTHER, OTHER]}, f"{OTHER} is repeated"),
     ],
 )
-def test_a_split_is_the_same_data_split_otherwise(tmp_path, monkeypatch, changes, message):
-    build(tmp_path, monkeypatch)
-    own = tmp_path / "suites/tiny/params.yaml"
+@pytest.mark.usefixtures("fresh")
+def test_a_split_is_the_same_data_split_otherwise(changes, message):
+    own = Path("suites/tiny/params.yaml")
     given = "splits:\n" + "".join(f"- {name}\n" for name in changes["splits"])
     own.write_text(own.read_text().replace(f"splits:\n- {OTHER}\n", given))
     with pytest.raises(ConfigurationError, match=message):

@@ -1,7 +1,6 @@
 """The train stage: what it writes, what it protects, and that an interrupted run ends as an undisturbed one."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +15,10 @@ from tasks.core.errors import DataError
 from tasks.evaluation.pairs import BY_USER
 from tasks.models.ranking.dpmf import DPMF
 from tasks.pipeline import jobs, provenance
-from tasks.pipeline.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
+from tasks.pipeline.common import CHECKPOINTS, PROCESSED, RUNS, digest, read_json, write_json
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import perturb, train
+from tests.command import git
 from tests.stages import tiny
 
 NAMES = ("tiny-counts", "tiny-bpr", "tiny-gerai")
@@ -34,39 +34,25 @@ def interactions() -> pl.DataFrame:
     return tiny.interactions(np.repeat(np.arange(tiny.N_USERS), 8), items.ravel(), splits)
 
 
-def build(root, monkeypatch, recall="relevant"):
+def build(root: Path = Path()) -> None:
     """A workspace with one model of each kind: counts, vectors, and a graph on perturbed features with a sweep."""
-    monkeypatch.chdir(root)
-    shared = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
+    reads = {"features": "perturbed/tiny", "sweep": [{"features_epsilon": 7.5}]}
     experiments = {
-        "tiny-counts": shared
-        | {"model": "dp-popularity", "features": "processed/tiny"}
-        | {"config": {"epsilon": 2.0, "contribution": 3}},
-        "tiny-bpr": shared | {"model": "bpr", "features": "processed/tiny", "config": CONFIG},
-        "tiny-gerai": shared
-        | {"model": "gerai", "features": "perturbed/tiny"}
-        | {"config": CONFIG | {"epsilon": 0.4}, "sweep": [{"features_epsilon": 7.5}]},
+        "tiny-counts": tiny.COUNTS,
+        "tiny-bpr": tiny.experiment("bpr", CONFIG),
+        "tiny-gerai": tiny.experiment("gerai", CONFIG | {"epsilon": 0.4}, **reads),
     }
-    evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": recall}
+    evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"}
     tiny.build(root, experiments=experiments, suites=tiny.suites(), evaluation=evaluation)
     tiny.write_interactions(interactions(), n_items=N_ITEMS)
     perturb.main("tiny")
     tiny.passed("perturbed", "tiny")
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Such a workspace with all of its models trained, which tests only read, and what `train` returned."""
-    folder = tmp_path_factory.mktemp("trained")
-    with pytest.MonkeyPatch.context() as patch:
-        build(folder, patch)
-        timings = {name: train.main(name) for name in NAMES}
-    return folder, timings
-
-
-@pytest.fixture
-def inside(trained, monkeypatch):
-    monkeypatch.chdir(trained[0])
+def make() -> None:
+    build()
+    for name in NAMES:
+        train.main(name)
 
 
 def released(name: str) -> pl.DataFrame:
@@ -122,9 +108,9 @@ def test_the_ledger_names_what_is_protected_and_what_is_not():
     assert ("tiny-bpr", "base", 0, "feature") not in accounted
 
 
-def test_units_depend_on_what_was_spent_on_the_features_they_read(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("fresh")
+def test_units_depend_on_what_was_spent_on_the_features_they_read():
     """A unit's ledger repeats it, and a further budget of the same perturbation changes what it says of the others."""
-    build(tmp_path, monkeypatch)
     before = {
         name: [unit.folder for unit in train.Training(name, load()).plan()] for name in ("tiny-gerai", "tiny-bpr")
     }
@@ -137,8 +123,8 @@ def test_units_depend_on_what_was_spent_on_the_features_they_read(tmp_path, monk
     assert before["tiny-bpr"] == after["tiny-bpr"]
 
 
-def test_what_is_for_each_users_own_eyes_lies_in_a_file_beside_the_model(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
+@pytest.mark.usefixtures("fresh")
+def test_what_is_for_each_users_own_eyes_lies_in_a_file_beside_the_model():
     raw = yaml.safe_load(Path("suites/tiny/params.yaml").read_text())
     config = {"dimension": 2, "epsilon": 1.0, "ridge": 1.0, "accounting": "rigorous"}
     raw["experiments"]["tiny-counts"] |= {"model": "dpmf", "config": config, "seeds": [0]}
@@ -151,9 +137,9 @@ def test_what_is_for_each_users_own_eyes_lies_in_a_file_beside_the_model(tmp_pat
     assert len(DPMF.load(models / "seed-0.safetensors").users) == tiny.N_USERS
 
 
-def test_secure_noise_is_in_the_ledger_and_in_no_seed(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("fresh")
+def test_secure_noise_is_in_the_ledger_and_in_no_seed():
     """A checkpoint of research noise is not taken for one of secure noise either."""
-    build(tmp_path, monkeypatch)
     counts = {}
     raw = yaml.safe_load(Path("suites/tiny/params.yaml").read_text())
     for mode in (None, "secure", "secure"):
@@ -179,17 +165,17 @@ def test_a_revision_is_changed_by_code_and_not_by_what_is_derived_from_it(tmp_pa
     (tmp_path / "suites").mkdir()
     for name in ("code.json", "params.yaml"):
         (tmp_path / "suites" / name).write_text("1")
-    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
-        subprocess.run(["git", *words], check=True)
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
+        git(tmp_path, *words)
     (tmp_path / "suites/code.json").write_text("2")
     assert "changes" not in provenance.git_revision()
     (tmp_path / "suites/params.yaml").write_text("2")
     assert provenance.git_revision().endswith("+changes")
 
 
-def test_a_unit_is_named_by_its_data_and_by_all_tables_that_it_reads(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("fresh")
+def test_a_unit_is_named_by_its_data_and_by_all_tables_that_it_reads(monkeypatch):
     """The noise of a fit has the name of its data; a model may read attributes of users next to perturbed features."""
-    build(tmp_path, monkeypatch)
     monkeypatch.setattr(jobs, "fingerprint", lambda *_: "code")
     params = load()
 
@@ -207,24 +193,21 @@ def test_a_unit_is_named_by_its_data_and_by_all_tables_that_it_reads(tmp_path, m
     assert folders().isdisjoint(after)
 
 
-def test_data_that_failed_their_check_are_not_trained_on(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    verdict = read_json(QUALITY / "perturbed" / "tiny.json")
-    write_json(QUALITY / "perturbed" / "tiny.json", verdict | {"success": False, "failed": 1})
+@pytest.mark.usefixtures("fresh")
+def test_data_that_failed_their_check_are_not_trained_on():
+    tiny.passed("perturbed", "tiny", success=False)
     with pytest.raises(DataError, match="failed their check"):
         train.main("tiny-gerai")
     assert not RUNS.exists()
 
 
-def test_outputs_are_values_without_a_clock(trained, tmp_path, monkeypatch):
-    folder, timings = trained
-    build(tmp_path, monkeypatch)
+def test_outputs_are_values_without_a_clock(made, fresh):
     for name in NAMES:
-        train.main(name)
+        timings = train.main(name)
         for record in (RUNS / "tiny" / name / "train").glob("*.json"):
             assert not {"seconds", "revision", "git_revision", "started", "packages"} & keys(read_json(record)), record
-        assert bool(timings[name]["epoch_seconds"]) == (name != "tiny-counts"), "the clock is told next to them"
-    assert digest(RUNS) == digest(folder / RUNS)
+        assert bool(timings["epoch_seconds"]) == (name != "tiny-counts"), "the clock is told next to them"
+    assert digest(fresh / RUNS) == digest(made / RUNS)
 
 
 def keys(value) -> set[str]:

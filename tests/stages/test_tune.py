@@ -18,24 +18,23 @@ from tasks.models import model_class
 from tasks.pipeline.common import RESULTS
 from tasks.stages import tune
 from tasks.stages.inputs import Inputs
-from tests.stages import test_train
+from tests.parameters import ROOT
+from tests.stages.test_train import build
 
-ROOT = Path(__file__).resolve().parents[2]
+__all__ = ["build"]
 
 
-def grid(root: Path, models: str, seed: int = 1000) -> None:
-    path = root / "suites/tiny/tuning.yaml"
+def tuned(**options) -> None:
+    """Sets keys of the suite's tuning."""
+    path = Path("suites/tiny/tuning.yaml")
     own = yaml.safe_load(path.read_text(encoding="utf-8"))
-    own["tuning"] |= {"grid": yaml.safe_load(models), "seed": seed}
-    path.write_text(yaml.safe_dump(own, sort_keys=False), encoding="utf-8")
+    own["tuning"] |= options | {"seed": 1000}
+    path.write_text(yaml.safe_dump(own), encoding="utf-8")
 
 
-def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
-    test_train.build(tmp_path, monkeypatch)
-    grid(
-        tmp_path,
-        "    bpr: {learning_rate: [0.01, 0.02], dimension: [2, 4]}\n    dp-popularity: {contribution: [1, 4]}\n",
-    )
+@pytest.mark.usefixtures("fresh")
+def test_every_combination_is_tried_and_recorded():
+    tuned(grid={"bpr": {"learning_rate": [0.01, 0.02], "dimension": [2, 4]}, "dp-popularity": {"contribution": [1, 4]}})
     tune.main("tiny-bpr")
     tune.main("tiny-counts")
     table = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
@@ -46,7 +45,7 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     assert set(table["data"]) == {"synthetic"}
     tune.main("tiny-bpr")  # again: it goes on from the end of each trial, whose seconds are those of its training
     assert pl.read_csv(RESULTS / "tiny" / "tuning.csv").equals(table)
-    grid(tmp_path, "    bpr: {learning_rate: [0.02, 0.04]}\n")
+    tuned(grid={"bpr": {"learning_rate": [0.02, 0.04]}})
     tune.main("tiny-bpr")
     more = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
     assert more.height == table.height + 1  # another grid forgets no trial; one of its two is known
@@ -61,18 +60,18 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     assert both.filter(experiment="tiny-bpr")[-2:].equals(late)
 
 
-def test_a_trial_that_diverges_is_recorded_and_never_the_best(tmp_path, monkeypatch, capsys):
-    test_train.build(tmp_path, monkeypatch)
-    grid(tmp_path, "    bpr: {learning_rate: [1.0e+38, 0.02]}\n")
+@pytest.mark.usefixtures("fresh")
+def test_a_trial_that_diverges_is_recorded_and_never_the_best(capsys):
+    tuned(grid={"bpr": {"learning_rate": [1.0e38, 0.02]}})
     tune.main("tiny-bpr")
     table = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
     assert table["valid"].is_infinite().to_list() == [True, False]
     assert '"learning_rate": 0.02' in capsys.readouterr().out.rsplit("best on validation", 1)[1]
 
 
-def test_the_test_split_is_never_looked_at(tmp_path, monkeypatch):
-    test_train.build(tmp_path, monkeypatch)
-    grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n")
+@pytest.mark.usefixtures("fresh")
+def test_the_test_split_is_never_looked_at(monkeypatch):
+    tuned(grid={"bpr": {"learning_rate": [0.01]}})
     asked = []
     pairs = Inputs.pairs
     monkeypatch.setattr(Inputs, "pairs", lambda self, *splits: asked.append(splits) or pairs(self, *splits))
@@ -164,14 +163,11 @@ def chosen_by(name: str, system: str, tuning: Tuning) -> str:
     return said[1] if said else name
 
 
-def test_a_model_without_a_grid_is_refused_with_the_key_to_add(tmp_path, monkeypatch):
-    test_train.build(tmp_path, monkeypatch)
-    grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n")
+@pytest.mark.usefixtures("fresh")
+def test_a_model_without_a_grid_is_refused_with_the_key_to_add():
+    tuned(grid={"bpr": {"learning_rate": [0.01]}})
     with pytest.raises(ConfigurationError, match=r"suites/tiny/tuning\.yaml: tuning\.grid: nothing to try for 'gerai'"):
         tune.main("tiny-gerai")
-    path = tmp_path / "suites/tiny/tuning.yaml"
-    own = yaml.safe_load(path.read_text(encoding="utf-8"))
-    own["tuning"] |= {"untried": {"gerai": "as in another suite"}}
-    path.write_text(yaml.safe_dump(own), encoding="utf-8")
+    tuned(untried={"gerai": "as in another suite"})
     with pytest.raises(ConfigurationError, match=r"'gerai' \(as in another suite\); add its keys"):
         tune.main("tiny-gerai")

@@ -43,8 +43,6 @@ def parameters(**changes: Any) -> dict[str, Any]:
     raw |= {key: {} for key in parameters_.OF_ENTRIES}
     entry = {"paper": None, "data": "tiny", "task": "top-k"}
     processed = next(iter(raw["processed"].values())) | {"dataset": "tiny"}
-    experiment = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
-    popularity = {"features": "processed/tiny"}
     raw |= {
         "datasets": {"tiny": next(iter(raw["datasets"].values()))},
         "processed": {"tiny": processed},
@@ -54,21 +52,23 @@ def parameters(**changes: Any) -> dict[str, Any]:
         "words": {"tiny": {"data": "tiny", "vectors": "hashed", "dimension": 3, "seed": 5}},
         "suites": {"tiny": entry | {"title": "Tiny"}, "open": entry | {"title": "Nothing private"}},
         "experiments": {
-            "tiny-counts": experiment
-            | popularity
-            | {"model": "dp-popularity", "config": {"epsilon": 2.0, "contribution": 3}},
-            "tiny-features": experiment
-            | {
-                "model": "gcn",
-                "system": "gerai-nf",
-                "features": "perturbed/tiny",
-                "config": {},
-                "sweep": [{"features_epsilon": 7.5}],
-            },
-            "open-popularity": experiment | popularity | {"suite": "open", "model": "popularity", "config": {}},
+            "tiny-counts": COUNTS,
+            "tiny-features": experiment(
+                "gcn", {}, system="gerai-nf", features="perturbed/tiny", sweep=[{"features_epsilon": 7.5}]
+            ),
+            "open-popularity": experiment("popularity", {}, suite="open"),
         },
     }
     return raw | changes
+
+
+def experiment(model: str, config: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Of the tiny suite, under two seeds."""
+    about = {"suite": "tiny", "data": "tiny", "features": "processed/tiny", "seeds": [0, 1], "sweep": []}
+    return about | {"model": model, "config": config} | changes
+
+
+COUNTS = experiment("dp-popularity", {"epsilon": 2.0, "contribution": 3})
 
 
 def write_parameters(raw: dict[str, Any], root: Path) -> None:
@@ -108,7 +108,6 @@ def suites(task: str = "top-k", paper: str | None = None, name: str = "tiny") ->
 
 
 def interactions(users: ArrayLike, items: ArrayLike, splits: ArrayLike, rating: float = 4.0) -> pl.DataFrame:
-    """Processed interactions, one after another."""
     ids = {"user": np.asarray(users, np.int32), "item": np.asarray(items, np.int32)}
     table = pl.DataFrame(ids | {"timestamp": np.arange(len(ids["user"])), "split": np.asarray(splits)})
     return table.with_columns(rating=pl.lit(rating, pl.Float32)).select(contracts.INTERACTIONS.names)
@@ -161,7 +160,6 @@ def passed(layer: str, name: str, root: Path = Path(), *, success: bool = True, 
 
 
 def build(root: Path, **changes: Any) -> None:
-    """Write the workspace below `root`."""
     write_parameters(parameters(**changes), root)
     processed = root / PROCESSED / "tiny"
     processed.mkdir(parents=True)

@@ -45,7 +45,6 @@ def build(root: Path, **other: Any) -> None:
 
 
 def settings(name: str) -> list[str]:
-    """Names of an experiment's settings."""
     return ["base", *(f"{key}={value}" for point in EXPERIMENTS[name]["sweep"] for key, value in point.items())]
 
 
@@ -72,7 +71,6 @@ def path(name: str, setting: str, seed: int, network: str) -> Path:
 
 
 def release(root: Path, name: str, setting: str, seed: int, network: str, rows: NDArray[np.float32]) -> None:
-    """Write a released embedding."""
     place = root / path(name, setting, seed, network)
     place.parent.mkdir(parents=True, exist_ok=True)
     table = pl.DataFrame({"node": np.arange(len(rows), dtype=np.int32), "vector": rows})

@@ -39,10 +39,8 @@ ABOUT = {"part": "A part that is made up.", "limits": "One thing that is not sho
 
 def changes(suite: str = "tiny") -> dict[str, Any]:
     """What the parameters of such a suite have in place of those of `tests.stages.tiny`, for the caller to change."""
-    shared = {"suite": suite, "data": "tiny", "features": "processed/tiny"}
     experiments = {
-        f"{suite}-{system}": shared
-        | {"model": system, "system": system, "seeds": [3], "sweep": []}
+        f"{suite}-{system}": tiny.experiment(system, {}, suite=suite, system=system, seeds=[3])
         | own
         | {"config": CONFIG | own.get("config", {})}
         for system, own in SYSTEMS.items()
@@ -59,7 +57,6 @@ def changes(suite: str = "tiny") -> dict[str, Any]:
 
 
 def build(root: Path, **other: Any) -> None:
-    """Write the workspace below `root`."""
     tiny.build(root, **(changes() | other))
     tiny.write_interactions(interactions(), root / PROCESSED / "tiny", n_items=N_ITEMS, repeats=True)
     step = {"users": VALIDATING, "items": N_ITEMS, "interactions": len(interactions())}

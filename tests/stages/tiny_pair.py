@@ -109,7 +109,6 @@ def build(root: Path, entry: dict[str, Any] | None = None, **embeddings: Any) ->
 
 
 def parameters(root: Path, entry: dict[str, Any] | None = None, **embeddings: Any) -> None:
-    """Write the parameters."""
     embedded = {
         "suite": "tiny", "data": "tiny", "networks": "processed/tiny", "model": "deepwalk",
         "config": {}, "reads": ["edge"], "text": None,
@@ -126,19 +125,16 @@ def parameters(root: Path, entry: dict[str, Any] | None = None, **embeddings: An
 
 
 def write_pair(folder: Path, schema: Schema) -> None:
-    """Write a schema."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "schema.json", schema.model_dump(mode="json"))
 
 
 def write_anchors(pairs: NDArray[np.int32], root: Path = Path()) -> None:
-    """Write the anchors of the processed pair."""
     table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32})
     contracts.write(table, root / PROCESSED / "tiny" / "anchors.parquet", contracts.ANCHORS)
 
 
 def write_users(network: str, rows: NDArray[np.float32], root: Path = Path()) -> None:
-    """Write users with these bits."""
     columns = {feature.name: column for feature, column in zip(SHARED, rows.T, strict=True)}
     own = {
         feature.name: np.full(len(rows), 3, np.float32) for feature in FEATURES[network] if "bit" not in feature.name

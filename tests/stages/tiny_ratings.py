@@ -31,43 +31,27 @@ FACTORS: dict[str, Any] = {
 }
 PRIVATE = FACTORS | {"alpha": 0.01, "epsilon": 1.0, "beta": 0.1, "accounting": "published"}
 MEANS = {"of": "bias", "damping": 2.0, "scale": [1.0, 5.0]}
-MODELS: dict[str, dict[str, Any]] = {
-    "privsr": {"config": PRIVATE, "sweep": [{"sensitive_share": 0.0}, {"epsilon": 0.1, "sensitive_share": 1.0}]},
-    "mf-ratings": {"config": FACTORS},
-    "rating-means": {"config": MEANS, "sweep": [{"sensitive_share": 0.5}]},
+MODELS: dict[str, tuple[dict[str, Any], ...]] = {
+    "privsr": (PRIVATE, {"sensitive_share": 0.0}, {"epsilon": 0.1, "sensitive_share": 1.0}),
+    "mf-ratings": (FACTORS,),
+    "rating-means": (MEANS, {"sensitive_share": 0.5}),
 }
+"""Model -> its configuration, and the points of its sweep."""
 ATTACK = {"kind": "reconstruction", "ridge": 0.01}
 
 
 def changes(suite: str = "tiny") -> dict[str, Any]:
     """What the parameters of such a suite have in place of those of `tests.stages.tiny`, for the caller to change."""
     experiments = {
-        f"{suite}-{model}": {
-            "suite": suite,
-            "data": "tiny",
-            "features": "processed/tiny",
-            "model": model,
-            "seeds": [0, 2],
-            "config": own["config"] | {"sensitive_share": 0.25},
-            "sweep": own.get("sweep", []),
-        }
-        for model, own in MODELS.items()
+        f"{suite}-{model}": tiny.experiment(
+            model, config | {"sensitive_share": 0.25}, suite=suite, seeds=[0, 2], sweep=sweep
+        )
+        for model, (config, *sweep) in MODELS.items()
     }
+    options = {"keep": {}, "min_item_raters": 1, "min_user_ratings": 1}
+    options |= {"folds": FOLDS, "valid_share": 0.2, "split_seed": 1}
     return {
-        "processed": {
-            "tiny": {
-                "dataset": "tiny",
-                "protocol": "privsr",
-                "options": {
-                    "keep": {},
-                    "min_item_raters": 1,
-                    "min_user_ratings": 1,
-                    "folds": FOLDS,
-                    "valid_share": 0.2,
-                    "split_seed": 1,
-                },
-            }
-        },
+        "processed": {"tiny": {"dataset": "tiny", "protocol": "privsr", "options": options}},
         "experiments": experiments,
         "suites": tiny.suites("rating", "privsr", suite),
         "evaluation": {"k": [], "negatives": None, "seed": 1, "recall": "relevant"},
@@ -78,7 +62,6 @@ def changes(suite: str = "tiny") -> dict[str, Any]:
 
 
 def build(root: Path, **other: Any) -> None:
-    """Write the workspace below `root`."""
     tiny.build(root, **(changes() | other))
     folder = root / PROCESSED / "tiny"
     tiny.write_schema(folder, SCHEMA)

@@ -65,7 +65,6 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
 
 
 def build(root: Path) -> None:
-    """Write the workspace below `root`."""
     tiny_networks.build(root)
     shutil.rmtree(root / "suites")  # of suites without embeddings
     parameters(root)
@@ -101,7 +100,6 @@ def release() -> None:
 
 
 def released(setting: str, seed: int, network: str) -> Path:
-    """Where a perturbed network lies."""
     return PERTURBED / "published" / setting / f"seed-{seed}" / network
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -243,7 +242,7 @@ class Pair:
         source, target = (np.bincount(end, minlength=len(self.members[k])) for end in self.links[k])
         return source, target
 
-    def count(self, base: NDArray[Any] | float, n: int, share: float = 1.0) -> pl.Series:
+    def count(self, base: NDArray[np.integer | np.floating] | float, n: int, share: float = 1.0) -> pl.Series:
         """(n,) whole numbers about `base` with a long tail, null where they are not known."""
         numbers = np.round(base * np.round(self.rng.lognormal(0, 1.3, n), 6)).astype(np.int64)
         return pl.Series(numbers).set(~random_mask(self.rng, n, share), None)
@@ -254,7 +253,7 @@ class Pair:
         Args:
             users: ids of the users of network k.
         """
-        kinds: dict[str, NDArray[Any]] = {
+        kinds: dict[str, NDArray[np.generic]] = {
             "gender": self.gender[:, None],
             "occupation": self.occupations,
             "interest": self.interests,

@@ -180,7 +180,7 @@ class AdversarialStart:
         """Take back what `weights` gave."""
         self.mapping = weights["best"].numpy().copy()
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
         """Everything needed to resume: tensors, and other values that JSON can hold."""
         tensors: dict[str, Tensor] = {}
         for (name, prefix), mapping, discriminator in self._directions():
@@ -255,7 +255,7 @@ class AdversarialStart:
         is_other[len(mapped) :] = 1 - config.smoothing
         return nn.functional.binary_cross_entropy_with_logits(discriminator(inputs), 1 - is_other if fool else is_other)
 
-    def _descend(self, loss: Tensor, parameters: list[Any], rate: float) -> None:
+    def _descend(self, loss: Tensor, parameters: list[Tensor], rate: float) -> None:
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
             torch._foreach_add_(parameters, gradients, alpha=-rate)

@@ -131,7 +131,7 @@ def from_start(aligner: Aligner, start: AdversarialStart) -> AlignmentResult:
     return by_map(aligner, aligner.refine(start.mapping), epochs=epochs)
 
 
-def by_map(aligner: Aligner, refined: Refined, given: Pairs = NOBODY, **more: Any) -> AlignmentResult:
+def by_map(aligner: Aligner, refined: Refined, given: Pairs = NOBODY, **more: object) -> AlignmentResult:
     """Nearest by CSLS under a refined map; `more` is remembered, too."""
     csls = aligner.csls(refined.mapping)
     pairs = nonzero(csls.mutual_neighbours(aligner.config.tie_seed).pairs, *aligner.raw)

@@ -5,7 +5,7 @@ docs/release.md has the method and its proof; `tasks.release` is what users get.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -89,7 +89,11 @@ class GramSVD(Recommender):
 
     @override
     def released(self) -> dict[str, Tensor]:
-        arrays: dict[str, NDArray[Any]] = {"counts": self.model.counts, "head": self.model.head, **self.model.arrays}
+        arrays: dict[str, NDArray[np.generic]] = {
+            "counts": self.model.counts,
+            "head": self.model.head,
+            **self.model.arrays,
+        }
         arrays |= {"indptr": self.rows.indptr, "items": self.rows.indices}
         return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
 

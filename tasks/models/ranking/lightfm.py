@@ -75,7 +75,7 @@ class LightFM(DerivedModel, Recommender):
     network: LightFMNetwork
     _updated = 0.0
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: LightFMConfig) -> None:
         """See `Model`. Steps are compiled loops over NumPy's arrays: on the CPU."""
         super().__init__(config)
         self.device = torch.device("cpu")

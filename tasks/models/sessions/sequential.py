@@ -7,7 +7,7 @@ then trains all of its prefixes at once, where a pass for every prefix would rea
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from tasks.core.sequences import Sequences
 from tasks.core.training_data import TrainingData
 from tasks.models.base import SILENT, NextItemRecommender, Progress
 from tasks.models.training import EpochConfig, EpochModel
+
+if TYPE_CHECKING:
+    from torch.autograd.function import FunctionCtx
 
 
 class SequenceConfig(EpochConfig):
@@ -112,7 +115,7 @@ def mean_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 class _MeanCrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, logits: Tensor, targets: Tensor) -> Tensor:
         shares = torch.softmax(logits, 1)
         cells = torch.arange(len(targets), device=targets.device), targets
         losses = logits.amax(1) - shares.amax(1).log() - logits[cells]

@@ -94,7 +94,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
     with_parties: ClassVar[bool] = True
     """Whether users keep ratings to themselves and send messages; a plain model reads published ratings alone."""
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: FactorisationConfig) -> None:
         """See `Model`. The parties compute with NumPy, in the memory of the network's tensors: on the CPU."""
         super().__init__(config)
         self.device = torch.device("cpu")
@@ -265,7 +265,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
         self.network = Vectors(tensors["users"], tensors["items"])
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
         """See `EpochModel.state`: also what receivers remember, and every party's generator."""
         tensors, extras = super().state()
         generators = {party: rng.bit_generator.state for party, rng in self._noise_rngs.items()}

@@ -7,7 +7,7 @@ computes the own deviation alone, at home, and it never leaves.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -163,5 +163,7 @@ class PrivateRatingMeans(RatingMeans):
         ]
 
 
-def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
+def _ratio(
+    numerator: NDArray[np.integer | np.floating], denominator: NDArray[np.integer | np.floating]
+) -> NDArray[np.float64]:
     return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator > 0)

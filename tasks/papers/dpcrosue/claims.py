@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tasks.results.printed import Against
 
 
-def numbers(against: Against) -> dict[str, Any]:
+def numbers(against: Against) -> dict[str, object]:
     """Names for the rows of claims.
 
     Returns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from statistics import fmean
-from typing import Any
 
 from tasks.privacy.mechanisms import functional
 from tasks.results.printed import Against
@@ -15,7 +14,7 @@ EPSILON, N_TRIPLES = 0.4, 80_000
 """The paper's budget of the loss, and 80 % of the ratings of ML-100K."""
 
 
-def numbers(against: Against) -> dict[str, Any]:
+def numbers(against: Against) -> dict[str, object]:
     """Names for the rows of claims, from the printed tables.
 
     Returns:

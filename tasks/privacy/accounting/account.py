@@ -15,7 +15,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ estimate = partial(account, points=ROUGH)
 
 
 def accounted_entry(
-    events: Sequence[Event], delta: float = 0.0, remarks: tuple[Explanation, ...] = (), **about: Any
+    events: Sequence[Event], delta: float = 0.0, remarks: tuple[Explanation, ...] = (), **about: object
 ) -> LedgerEntry:
     """The entry of what was released under rigorous accounting, at the δ that is claimed.
 

@@ -99,7 +99,7 @@ def unbounded_entry(
     mechanism: Mechanism,
     *reasons: Explanation,
     claimed: tuple[float | None, float] = (None, 0.0),
-    **about: Any,
+    **about: object,
 ) -> LedgerEntry:
     """The entry of what no finite guarantee follows for.
 

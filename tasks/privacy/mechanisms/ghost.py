@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -181,7 +181,7 @@ def record_calls(network: nn.Module) -> Iterator[list[Call]]:
     """
     calls: list[Call] = []
 
-    def note(layer: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
+    def note(layer: nn.Module, inputs: tuple[Tensor, ...], outputs: Tensor) -> None:
         assert isinstance(layer, nn.Linear | Transposed)
         if any(call.layer is layer for call in calls):
             raise ValueError("ghost norms need every layer to be used once per example")

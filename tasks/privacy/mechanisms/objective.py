@@ -16,7 +16,6 @@ holds for real numbers: the low digits of floating-point Laplace noise leak (Mir
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +52,7 @@ def draw(n_items: int, dim: int, scale: float, rng: np.random.Generator) -> NDAr
 
 
 def perturbed_least_squares(
-    users: NDArray[np.float64], cells: Any, eta: NDArray[np.float64], ridge: float
+    users: NDArray[np.float64], cells: csr_array | NDArray[np.float64], eta: NDArray[np.float64], ridge: float
 ) -> NDArray[np.float64]:
     """Item vectors that minimise Σ (cell - u_iᵀv_j)² + ridge Σ ‖v_j‖² + Σ η_jᵀv_j, over every cell, zeros included.
 

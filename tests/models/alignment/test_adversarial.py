@@ -56,7 +56,6 @@ class Watched(Progress):
 @BOTH
 def test_an_interrupted_training_ends_as_an_unbroken_one(pair: Rotated, config: AdversarialConfig) -> None:
     unbroken = start(pair, 1, config).train()
-
     first = start(pair, 1, config).train(Watched(lambda trained: len(trained.criteria) < 2))
     tensors, rest = first.state()
     first.train()  # what was handed out must not change with it
@@ -64,7 +63,6 @@ def test_an_interrupted_training_ends_as_an_unbroken_one(pair: Rotated, config: 
     second.load_state(tensors, json.loads(json.dumps(rest)))
     assert len(second.criteria) == 2
     second.train()
-
     np.testing.assert_array_equal(second.mapping, unbroken.mapping)
     assert second.criteria == unbroken.criteria == first.criteria
     assert second.losses == unbroken.losses
@@ -76,7 +74,6 @@ def test_seeds_alone_decide_and_each_gives_another_map(pair: Rotated) -> None:
     first = start(pair, 1).train()
     torch.manual_seed(2)
     again, other = start(pair, 1).train(), start(pair, 2).train()
-
     np.testing.assert_array_equal(first.mapping, again.mapping)
     assert np.abs(first.mapping - other.mapping).max() > 0.1
 
@@ -84,7 +81,6 @@ def test_seeds_alone_decide_and_each_gives_another_map(pair: Rotated) -> None:
 def test_the_map_handed_on_is_orthogonal_and_of_the_best_epoch(pair: Rotated) -> None:
     maps: list[np.ndarray] = []
     trained = start(pair, 3).train(Watched(lambda now: maps.append(now.mapping) or True))
-
     np.testing.assert_allclose(trained.mapping.T @ trained.mapping, np.eye(5), atol=1e-12)
     np.testing.assert_array_equal(trained.mapping, maps[int(np.argmax(trained.criteria))])
     assert trained.criterion == max(trained.criteria)
@@ -120,16 +116,13 @@ def test_the_decay_slows_maps_and_no_discriminator(pair: Rotated, config: Advers
 
 def test_a_map_that_diverges_ends_the_training_and_shows(pair: Rotated) -> None:
     config = CONFIG.model_copy(update={"learning_rate": 1e12})
-
     trained = start(pair, 5, config).train()
-
     assert trained.criteria == [-np.inf]
     np.testing.assert_allclose(trained.mapping.T @ trained.mapping, np.eye(5), atol=1e-12)
 
 
 def test_the_identity_is_where_training_starts_if_so_configured(pair: Rotated) -> None:
     untrained = start(pair, 6, CONFIG.model_copy(update={"initial": "identity"}))
-
     np.testing.assert_array_equal(untrained.mapping, np.eye(5))
     assert untrained.criterion == -np.inf
 
@@ -137,7 +130,6 @@ def test_the_identity_is_where_training_starts_if_so_configured(pair: Rotated) -
 def test_networks_of_different_sizes_align_and_of_different_widths_do_not(pair: Rotated) -> None:
     smaller = Rotated(pair.source, pair.target[:7], pair.rotation, pair.anchors)
     single = Rotated(pair.source[:1], pair.target[:1], pair.rotation, pair.anchors)
-
     assert np.isfinite(start(smaller, 7).train().criteria).all()
     assert np.isfinite(start(single, 7).train().criteria).all()
     with pytest.raises(DataError, match="widths differ"):
