@@ -16,7 +16,8 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, ByHandError):
         return str(error)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"no space left on the disk while writing {error.filename or 'an output'}; free some and run it again"
+        place = error.filename2 or error.filename or "an output"  # of a copy, both are named
+        return f"no space left on the disk while writing {place}; free some and run it again"
     line = " ".join(str(error).split())
     if not isinstance(error, DprecError | OSError):
         return f"{type(error).__name__}: {line} (--debug shows where)"

@@ -185,7 +185,7 @@ def report_of(error: Exception) -> Exception:
         (report_of(DamagedError("run train again")), 1, "stage demo: unit: run train again: `dprec scrub` .*"),
         (DataError("run train again"), 1, "stage demo: run train again"),
         (
-            OSError(errno.ENOSPC, "No space left", "data/raw/x"),
+            OSError(errno.ENOSPC, "No space left", "own/x", None, "data/raw/x"),
             1,
             "stage demo: no space left on the disk.*data/raw/x.*",
         ),
