@@ -139,7 +139,7 @@ def test_systems_of_frontiers_have_the_best_of_the_trials_that_chose_them_at_eac
             budget = {where: config[where] for where in ("epsilon", "epsilon_max") if where in config}
             at = {text: valid for text, valid in trials.items() if budget.items() <= json.loads(text).items()}
             best = json.loads(max(at, key=at.__getitem__))
-            assert len(at) == min(16, prod(map(len, tried.values()))), (key, setting)
+            assert len(at) >= min(16, prod(map(len, tried.values()))), (key, setting)
             assert {each: config[each] for each in tried} == {each: best[each] for each in tried}, (key, setting)
             systems.add(experiment.system)
     assert {"ials", "dpals"} <= systems
