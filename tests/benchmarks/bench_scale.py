@@ -64,7 +64,7 @@ def copy(root: Path) -> None:
         "format": "custom",
         "read": read | {"rating_scale": {"low": 1, "high": 5, "step": 1}, "time": "none"},
     }
-    options = next(entry["options"] for entry in params["processed"].values() if entry["protocol"] == "dpvae")
+    options = params["processed"]["dpvae-ml-20m-twin"]["options"]  # which take no list of users: own data have none
     params |= {"datasets": {"own": dataset}, "perturbed": {}, "words": {}}
     params["processed"] = {"own": {"dataset": "own", "protocol": "dpvae", "options": options | {"sample": None}}}
     make(root, params, "own", {name: _own(name) for name in OWN_FILES})
