@@ -93,21 +93,21 @@ def _flat(values: Mapping[str, object], *above: str) -> Iterator[tuple[tuple[str
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, *above, name)
+        elif isinstance(value, list):
+            yield (*above, name), ", ".join(value) or None
         else:
             yield (*above, name), round(value, 3) if isinstance(value, float) else value
 
 
 def changes(before: Mapping[str, State], now: Mapping[str, State]) -> Iterator[Change]:
-    """What differs between headlines of suites; a suite that is new or gone."""
+    """What differs between headlines of suites, of what both have; a suite that is new or gone."""
     for suite in sorted(before.keys() | now.keys()):
         if suite not in before or suite not in now:
             yield suite, "suite", suite, suite in before, suite in now
             continue
         old, new = before[suite], now[suite]
-        kinds = {kind for kind, _ in old} & {kind for kind, _ in new}  # older revisions have no claims to be judged
-        for kind, name in (key for key in dict.fromkeys((*old, *new)) if key[0] in kinds):
-            if (values := (old.get((kind, name)), new.get((kind, name))))[0] != values[1]:
-                yield suite, kind, name, *values
+        for kind, name in (key for key in old if key in new and old[key] != new[key]):
+            yield suite, kind, name, old[kind, name], new[kind, name]
 
 
 def plots(results: Results, by: Measure, entries: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -101,7 +101,8 @@ def headline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
     def write(name: str, utility: float | None, verdict: str = "supported") -> None:
         place = tmp_path / "data/results" / name
         place.mkdir(parents=True, exist_ok=True)
-        values = {"utility": {"best_private": utility}, "ledger": {"finite": 2}}
+        as_good = [] if utility is None else ["svd", "ease"]
+        values = {"utility": {"best_private": utility, "as_good": as_good}, "ledger": {"finite": 2}}
         (place / "summary.json").write_text(json.dumps(values))
         (place / "claims.csv").write_text(CLAIMS)
         (place / "evidence.csv").write_text(EVIDENCE.format(1 if verdict == "supported" else -1))
@@ -132,7 +133,10 @@ def test_values_verdicts_and_suites_that_differ_are_listed(headline: Callable[..
     ]
     commit()
     headline("a", None, "contradicted")
-    assert site.changes_since("HEAD") == [("a", "value", "utility: best_private", 0.3, None)]
+    assert site.changes_since("HEAD") == [
+        ("a", "value", "utility: best_private", 0.3, None),
+        ("a", "value", "utility: as_good", "svd, ease", None),
+    ]
 
 
 def test_before_the_first_results_every_suite_is_new_and_unknown_revisions_are_refused(
