@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from tasks.core.errors import DataError
+from tasks.pages.page import render
+from tasks.pages.site import pages
 from tasks.results.facts import KINDS
 from tasks.results.load import COMPARISON, PUBLISHED
 from tasks.results.summary import NUMBER, coverage, reproduction
@@ -137,6 +139,8 @@ def test_values_verdicts_and_suites_that_differ_are_listed(headline: Callable[..
         ("a", "value", "utility: best_private", 0.3, None),
         ("a", "value", "utility: as_good", "svd, ease", None),
     ]
+    index = render(pages([], coverage(printed(), []), None, site.changes_since("HEAD"), "HEAD")[0])
+    assert "as_good</td><td>svd, ease</td><td>–</td>" in index
 
 
 def test_before_the_first_results_every_suite_is_new_and_unknown_revisions_are_refused(
