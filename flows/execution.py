@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -219,17 +219,13 @@ def _signal(process: subprocess.Popen[bytes] | warm.Fork, number: int) -> bool:
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
     """Lines as they come; of the many states of a progress bar (which end in a carriage return) one now and then."""
-    pending, last_shown = b"", -math.inf
-    while chunk := os.read(stream.fileno(), 65536):
-        *complete, pending = re.split(rb"(?<=\n)|(?<=\r)(?=[^\n])", pending + chunk)
-        for line in complete:
-            if line.endswith(b"\r"):
-                if not line.strip() or time.monotonic() - last_shown < REFRESH_SECONDS:
-                    continue
-                last_shown = time.monotonic()
-            yield line.decode("utf-8", "replace").rstrip()
-    if pending.strip():
-        yield pending.decode("utf-8", "replace").rstrip()
+    last_shown = -math.inf
+    for line in io.TextIOWrapper(stream, "utf-8", "replace", newline=""):
+        if line.endswith("\r"):
+            if not line.strip() or time.monotonic() - last_shown < REFRESH_SECONDS:
+                continue
+            last_shown = time.monotonic()
+        yield line.rstrip()
 
 
 def progress(line: str) -> tuple[str, float | None]:
