@@ -28,7 +28,7 @@ from flows.execution import Processes, StageFailed, say
 from flows.store import Store, line_of, work_on
 from flows.units import Unit, list_units, units_of
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
-from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError
 from tasks.pipeline import runs
 from tasks.pipeline.common import CHECKPOINTS
 
@@ -64,10 +64,10 @@ class Cluster:
         self._warned: set[str] = set()
         self._stopped = False
 
-    def run(self, stage: str, unit: tuple[str, str, str, str], inputs: str, needs: Needs, *, force: bool) -> str:
+    def run(self, unit: Unit, inputs: str, needs: Needs, *, force: bool) -> str:
         """Have a worker work on a unit; which one did, and for how long.
 
-        unit: module, argument, label, folder; inputs: their list in the store.
+        inputs: their list in the store.
 
         Raises:
             Lost: the scheduler is gone.
@@ -79,11 +79,12 @@ class Cluster:
         if self._client.status != "running":
             raise self._ended()
         try:
-            self._warn(stage, needs)
+            self._warn(unit.stage, needs)
+            named = (unit.module, unit.argument, unit.label, unit.folder.as_posix())
             future = self._client.submit(
                 work_on,
-                *(self._address, inputs, *unit, "1" if force else ""),
-                key=f"{stage} {unit[2]} {os.urandom(4).hex()}",
+                *(self._address, inputs, *named, "1" if force else ""),
+                key=f"{unit.name} {os.urandom(4).hex()}",
                 pure=False,
                 resources=needs or None,
             )
@@ -177,7 +178,9 @@ class ClusterUnits:
         if parts is None:
             yield self._force
             return
-        units = [unit for unit in list_units(self._processes, stage, *parts) if self._force or not _finished(unit)]
+        units = list_units(self._processes, stage, *parts)
+        if not self._force:
+            units = [unit for unit in units if not runs.is_finished(unit, moves=False)]
         if units:
             self._slots.release()
             try:
@@ -207,8 +210,7 @@ class ClusterUnits:
     def _have_worked_on(self, unit: Unit, inputs: str) -> str:
         if not self._force and self._fetch(unit):
             return "was finished before, and is taken from the store"
-        part = (unit.module, unit.argument, unit.label, unit.folder.as_posix())
-        answer = self._cluster.run(unit.stage, part, inputs, self._needs(unit.stage), force=self._force)
+        answer = self._cluster.run(unit, inputs, self._needs(unit.stage), force=self._force)
         if not self._fetch(unit):
             raise StageFailed("its results in the store are not those that it wrote; run it again")
         return answer
@@ -236,14 +238,6 @@ class ClusterUnits:
             return self._cluster.store.get_unit(unit.folder.as_posix(), unit.folder / "done")
 
 
-def _finished(unit: Unit) -> bool:
-    try:
-        runs.verify(unit.folder / "done", unit.folder.name)
-    except DataError:
-        return False
-    return True
-
-
 @contextmanager
 def connect(address: str, store: str | None, *, insecure: bool = False) -> Iterator[Cluster]:
     """A cluster for as long as a run needs it.
@@ -257,7 +251,7 @@ def connect(address: str, store: str | None, *, insecure: bool = False) -> Itera
         ConfigurationError: there is no such scheduler, it has no TLS, or no store is named.
     """
     if address.startswith(LOCAL):
-        with _start_local(address, store or str(OWN_STORE.resolve())) as cluster:
+        with _start_local(address, store) as cluster:
             yield cluster
         return
     if "://" not in address:
@@ -280,7 +274,7 @@ def connect(address: str, store: str | None, *, insecure: bool = False) -> Itera
 
 
 @contextmanager
-def _start_local(address: str, store: str) -> Iterator[Cluster]:
+def _start_local(address: str, store: str | None) -> Iterator[Cluster]:
     """A scheduler in this process and N workers of this machine, which only this run can talk to."""
     from distributed import LocalCluster
     from distributed.security import Security
@@ -290,7 +284,8 @@ def _start_local(address: str, store: str) -> Iterator[Cluster]:
         raise ConfigurationError(f"{address}: name the number of workers, e.g. {LOCAL}4")
     offers = {"MEMORY": float(psutil.virtual_memory().total // int(count))}
     with ExitStack() as stack:
-        if store == str(OWN_STORE.resolve()):
+        if store is None:
+            store = str(OWN_STORE.resolve())
             stack.callback(shutil.rmtree, store, ignore_errors=True)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dprec-"))
         with _interrupts_blocked():  # also in workers: Ctrl-C is the run's, which ends them itself

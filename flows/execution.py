@@ -88,7 +88,7 @@ class Processes:
                     on_share(share)
                 on_line(last)
             if process.wait() != 0:
-                raise (Killed if process.returncode < 0 else StageFailed)(_reason(last, process.returncode))
+                raise (Killed if process.returncode < 0 else StageFailed)(reason(last, process.returncode))
         except StageFailed:
             raise
         except BaseException:  # its lines have no reader any more
@@ -237,7 +237,7 @@ def progress(line: str) -> tuple[str, float | None]:
         return line, None
 
 
-def _reason(last: str, code: int) -> str:
+def reason(last: str, code: int) -> str:
     """The stage's own last line if it ended by itself; otherwise the signal that ended it."""
     if code == -signal.SIGKILL:
         return "killed by SIGKILL (out of memory?)"

@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from flows.execution import say
+from flows.execution import reason, say
 from tasks.core.disk import rename
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.pipeline import runs
@@ -250,7 +250,8 @@ def work_on(store: str, inputs: str, module: str, argument: str, label: str, fol
             preexec_fn=partial(end_with, os.getpid()),
         )
         if done.returncode != 0:
-            return answer | {"error": _reason(done.stdout, done.returncode)}
+            lines = list(filter(str.strip, done.stdout.splitlines()))
+            return answer | {"error": reason(lines[-1].strip() if lines else "", done.returncode)}
         shared.put_unit(project / folder / "done", folder)
     except Exception as error:  # stores have errors of their own kinds
         return answer | {"error": line_of(error)}
@@ -282,10 +283,3 @@ def _project(store: Store, inputs: str) -> Path:
                 if not project.is_dir():
                     raise
     return project
-
-
-def _reason(output: str, code: int) -> str:
-    if code < 0:
-        return f"killed by signal {-code} (out of memory?)"
-    lines = [line for line in output.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else f"ended with code {code}"

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from flows import warm
 from flows.execution import Killed, Processes, StageFailed
-from tasks.pipeline.runs import LOCK, MANIFEST
+from tasks.pipeline import runs
 from tasks.stages.units import WORK
 
 WORTH_SECONDS = 4.0
@@ -29,7 +29,7 @@ STAGES = "tasks.stages."
 
 
 @dataclass(frozen=True)
-class Unit:
+class Unit(runs.Unit):
     """A unit of a running stage."""
 
     stage: str
@@ -37,8 +37,6 @@ class Unit:
     module: str
     argument: str
     """Of the stage's command: `python -m tasks.stages.MODULE ARGUMENT`."""
-    label: str
-    folder: Path
 
     @property
     def name(self) -> str:
@@ -153,18 +151,11 @@ class Units:
 
     def _last_unfinished(self, running: _Running) -> Unit | None:
         """The last unit that no process works on, where the stage itself has another one to work on."""
-        units = running.units or []
-        left = [unit for unit in units if not self._is_finished(unit, running.since)]
+        units, begun = running.units or [], running.since if self._force else 0.0
+        left = [unit for unit in units if unit.written <= begun]
         each = (time.time() - running.since) / (1 + len(units) - len(left))
         free = [unit for unit in left if unit.label not in running.taken and not _is_locked(unit)]
         return free[-1] if free and len(left) > 1 and each * len(free) >= WORTH_SECONDS else None
-
-    def _is_finished(self, unit: Unit, since: float) -> bool:
-        try:
-            written = (unit.folder / "done" / MANIFEST).stat().st_mtime
-        except OSError:
-            return False
-        return not self._force or written >= since
 
     def _list(self, running: _Running) -> None:
         try:
@@ -185,7 +176,7 @@ def list_units(processes: Processes, stage: str, module: str, argument: str) -> 
     processes.run(f"python -m {STAGES}units {module} {argument}", lines.append, stage=stage)
     try:
         table = json.loads(lines[-1])
-        return [Unit(stage, module, argument, label, Path(folder)) for label, folder in table.items()]
+        return [Unit(label, Path(folder), stage, module, argument) for label, folder in table.items()]
     except (ValueError, IndexError, AttributeError, TypeError):
         raise StageFailed(f"{module} {argument}: its units are not what was expected: {' '.join(lines)}") from None
 
@@ -202,7 +193,7 @@ def _is_locked(unit: Unit) -> bool:
     if not unit.folder.is_dir():
         return False
     try:
-        with FileLock(unit.folder / LOCK, timeout=0):
+        with FileLock(unit.folder / runs.LOCK, timeout=0):
             return False
     except Timeout:
         return True

@@ -21,7 +21,7 @@ from flows.units import Unit
 from tests.flows.conftest import ROOT
 
 STAGE = "train@a-b"
-UNIT = Unit(STAGE, "train", "a-b", "base seed 0", ROOT)
+UNIT = Unit("base seed 0", ROOT, STAGE, "train", "a-b")
 
 
 class StrangeError(Exception):
@@ -65,12 +65,11 @@ def work(units: ClusterUnits) -> None:
 def test_what_is_sent_once_the_run_is_stopped_is_not_run(tmp_path: Path) -> None:
     client: Any = SimpleNamespace(status="closed", close=lambda **_: None)
     made = Cluster(client, "local:1", str(tmp_path))
-    unit = ("train", "a-b", "base seed 0", "folder")
     with pytest.raises(StageFailed, match="the scheduler is gone"):
-        made.run(STAGE, unit, "inputs", {}, force=False)
+        made.run(UNIT, "inputs", {}, force=False)
     made.stop()
     with pytest.raises(StageFailed, match="the run was stopped"):
-        made.run(STAGE, unit, "inputs", {}, force=False)
+        made.run(UNIT, "inputs", {}, force=False)
 
 
 def test_whatever_a_unit_fails_with_its_stage_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +102,7 @@ def test_a_cluster_of_the_runs_own_refuses_what_it_will_never_have(tmp_path: Pat
     client: Any = SimpleNamespace(status="running")
     made = Cluster(client, "local:1", str(tmp_path), {"MEMORY": 8e9})
     with pytest.raises(StageFailed, match=r"needs GPU=1, and workers of local:1 have 0"):
-        made.run(STAGE, ("train", "a-b", "base seed 0", "folder"), "inputs", {"MEMORY": 4e9, "GPU": 1}, force=False)
+        made.run(UNIT, "inputs", {"MEMORY": 4e9, "GPU": 1}, force=False)
 
 
 def test_the_documented_settings_of_tls_name_files_that_are_there(tmp_path: Path) -> None:
