@@ -246,9 +246,8 @@ def init(
     from flows.own_data import LICENCE, begin
 
     names = audit.names_of({"user": user_column, "item": item_column, "rating": rating_column, "time": time_column})
-    files = [None if path is None else _in_project(context.obj / path) for path in (ratings, users)]
-    assert files[0] is not None
-    written, taken = begin(name, files[0], files[1], names, licence or LICENCE, wait=wait)
+    people = None if users is None else _in_project(context.obj / users)
+    written, taken = begin(name, _in_project(context.obj / ratings), people, names, licence or LICENCE, wait=wait)
     print("\n".join(taken))
     print(f"written: {', '.join(map(str, written))}")
     print(f"next: `dprec data verify {name}` reads every row, `dprec run {name}` runs to the report")
@@ -320,18 +319,9 @@ def compare(
     agrees to the last digit; the bands leave room for another processor. Where nothing was run there is nothing to
     compare: exit 2.
     """
-    from flows import results
+    from flows.results import compare_with_revision
 
-    try:
-        total, outside, whose = results.compare_with_revision(suite, against)
-    except results.NothingRun as error:
-        print(f"dprec: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
-    for difference in outside:
-        print(difference)
-    if outside:
-        raise DataError(f"{len(outside)} of {total} numbers of {suite} left their band around those of {whose}")
-    print(f"{suite}: {total} numbers agree with those of {whose}")
+    compare_with_revision(suite, against)
 
 
 @app.command(rich_help_panel=REPRODUCE)
@@ -371,7 +361,7 @@ def schedule(
 
 
 def main() -> None:
-    """Entry point: an error is one line and exit code 1; `--debug` shows the traceback."""
+    """Entry point: an error is one line and exit code 1, or its own; `--debug` shows the traceback."""
     try:
         app()
     except (KeyboardInterrupt, SystemExit):
@@ -384,7 +374,7 @@ def main() -> None:
                 f"{error.name} is not installed, which this command needs: pip install '.[pipeline]' in a clone"
             )
         print(f"dprec: {one_line(error)}", file=sys.stderr)
-        raise SystemExit(1) from None
+        raise SystemExit(getattr(error, "exit_code", 1)) from None
 
 
 def _in_project(path: Path) -> Path:
