@@ -11,13 +11,11 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +23,7 @@ import psutil
 from filelock import FileLock
 
 from flows.execution import Processes, StageFailed, say
+from flows.stopping import interrupts_blocked
 from flows.store import Store, line_of, work_on
 from flows.units import Unit, list_units, units_of
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
@@ -215,10 +214,6 @@ class ClusterUnits:
             raise StageFailed("its results in the store are not those that it wrote; run it again")
         return answer
 
-    def stop(self) -> None:
-        """Anyone who waits for units that are away hears that the run was stopped."""
-        self._cluster.stop()
-
     def _send(self, stage: str, units: list[Unit]) -> None:
         configuration = [PARAMS_FILE, *(path for part in OWN_FILES for path in sorted(SUITES.glob(f"*/{part}")))]
         try:
@@ -288,7 +283,7 @@ def _start_local(address: str, store: str | None) -> Iterator[Cluster]:
             store = str(OWN_STORE.resolve())
             stack.callback(shutil.rmtree, store, ignore_errors=True)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dprec-"))
-        with _interrupts_blocked():  # also in workers: Ctrl-C is the run's, which ends them itself
+        with interrupts_blocked():  # also in workers: Ctrl-C is the run's, which ends them itself
             workers = LocalCluster(
                 n_workers=int(count),
                 threads_per_worker=1,
@@ -303,16 +298,6 @@ def _start_local(address: str, store: str | None) -> Iterator[Cluster]:
         cluster = Cluster(_client(workers), address, store, offers)
         stack.callback(cluster.stop)
         yield cluster
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    resource_tracker.ensure_running()  # which would unblock them again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def write_certificate(folder: Path) -> None:

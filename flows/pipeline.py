@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -157,8 +157,12 @@ def regenerate(
         jobs = jobs or os.cpu_count() or 1
         with view(todo, recorded_seconds(Path()), jobs, force) as screen:
             run = Run(suite, todo, project, reached, screen, jobs, force)
-            with _stopping(run):
+            try:
                 failed, left = run()
+            except BaseException:  # Ctrl-C, a cancelled flow run: it ends its stages and units too
+                project.stopped.set()
+                run.processes.stop()
+                raise
         for name in left:
             screen.show("left", name, "not run: what it needs failed")
             logger.warning("%s was not run: what it needs failed", name)
@@ -287,15 +291,3 @@ def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
 def _message(state: State[Any]) -> str:
     error = state.result(raise_on_failure=False)
     return str(error) if isinstance(error, Exception) else str(state.message)
-
-
-@contextmanager
-def _stopping(run: Run) -> Iterator[None]:
-    """Whatever ends the run early (Ctrl-C, a cancelled flow run) ends its stages and units too."""
-    try:
-        yield
-    except BaseException:
-        run.project.stopped.set()
-        run.units.stop()
-        run.processes.stop()
-        raise

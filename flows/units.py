@@ -79,9 +79,6 @@ class Units:
         self._running: dict[str, _Running] = {}
         self._lock = threading.Lock()
 
-    def stop(self) -> None:
-        """Nothing is left to stop: the processes are."""
-
     @contextmanager
     def working(self, stage: str, command: str) -> Iterator[bool]:
         """While a stage's command runs, its units may be taken. Where one of them failed, the stage fails with that.

@@ -14,9 +14,11 @@ import sys
 import threading
 from functools import cache
 from importlib import import_module
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+
+from flows.stopping import interrupts_blocked
 
 LOADED = (
     "torch._dynamo",  # the first optimiser of a process asks for it
@@ -49,12 +51,10 @@ def prepare() -> None:
 
 
 def _wait() -> None:
-    resource_tracker.ensure_running()  # which would unblock SIGINT again
-    # Also in the fork server, which inherits it: Ctrl-C is for this process alone.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        first = _context.Process()  # it does nothing
-        first.start()
+        with interrupts_blocked():
+            first = _context.Process()  # it does nothing
+            first.start()
         first.join()
         if first.exitcode == 0:
             _ready.set()
