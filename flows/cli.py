@@ -140,13 +140,15 @@ def run(
         os.environ["DPREC_DVC_REPRO"] = "1"
     with end_on_signal(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
         from flows import plan
-        from flows.entries import require_known, take_prepared
+        from flows.entries import require_device, require_known, take_prepared
         from flows.execution import hold_project
         from flows.live import show_up_to_date
         from flows.server import server
         from flows.store import located
 
-        require_known(suite, to_run=True, elsewhere=cluster is not None)
+        require_known(suite, to_run=True)
+        if cluster is None:  # its workers have devices of their own
+            require_device()
         store = located(store, context.obj, suite, clustered=cluster is not None)
         with hold_project(f"suite {suite}", wait=wait):
             take_prepared(suite)

@@ -118,19 +118,13 @@ def _inserted(text: str, section: str, entry: Mapping[str, object]) -> str:
     return "".join([*lines[:end], *([] if lines[end - 1].endswith("\n") else ["\n"]), block, *lines[end:]])
 
 
-def require_known(suite: str, *, to_run: bool = False, elsewhere: bool = False) -> None:
+def require_known(suite: str, *, to_run: bool = False) -> None:
     """Refuse a suite that this project does not have, before anything is done; a prepared one will do `to_run`.
 
-    Args:
-        to_run: whether it is to run, on the device that was asked for.
-        elsewhere: whether on the devices of a cluster's workers.
-
     Raises:
-        ConfigurationError: the parameters are wrong, there is no such suite, or, `to_run`, no such device.
+        ConfigurationError: the parameters are wrong, or there is no such suite.
     """
     suites = params.load().suites
-    if to_run and not elsewhere:
-        require_device()
     if suite not in suites and (folder := _prepared(suite)):
         if not to_run:
             raise ConfigurationError(f"{folder}: no suite yet; `dprec run {suite}` makes one of it in suites/")
