@@ -2,8 +2,8 @@
 
 A store is a folder or anything else that `fsspec` opens by an address: `s3://…`, `gcs://…`, `ssh://…`. Below it lie
 
-    files/SHA-256             inputs of units, files of finished units, lists of inputs
-    units/FOLDER.json         the manifest of a finished unit (`tasks.pipeline.runs`), written after its files
+    files/SHA-256             inputs of units, files of finished units, lists of either
+    units/FOLDER              the name of the list of a finished unit, written after its files
 
 Every file is hashed when it is read, which shows damage. It shows no forgery: who may write there decides what a unit's
 results are. No one needs to lock anything, and what is removed from a store is put there or computed again.
@@ -65,10 +65,14 @@ class Store:
             raise ConfigurationError(f"{address}: no store that can be opened ({line_of(error)})") from None
         self._renames = bool(RENAMED & protocols)
 
-    def put_files(self, paths: Iterable[Path]) -> str:
-        """Put files and all below folders there, whose paths are relative, and a list of them; the list's name."""
+    def put_files(self, paths: Iterable[Path], above: Path = Path()) -> str:
+        """Put files and all below folders there, and a list of them by their paths from `above`; the list's name."""
         files = sorted({file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])})
-        listed = {file.as_posix(): self._put(file) for file in files if file.is_file()}
+        listed = {
+            file.relative_to(above).as_posix(): self._put(file) if file.is_file() else None
+            for file in files
+            if file.exists()
+        }
         return self._put(json.dumps(listed, sort_keys=True).encode())
 
     def get_files(self, listed: str, target: Path) -> None:
@@ -79,10 +83,14 @@ class Store:
         """
         path = target / ".list"
         self._get(listed, path)
-        table: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, str | None] = json.loads(path.read_text(encoding="utf-8"))
         path.unlink()
         for name, digest in table.items():
-            self._get(digest, _path_within(target, name))
+            place = _path_within(target, name)
+            if digest is None:  # a folder, which may be empty
+                place.mkdir(parents=True, exist_ok=True)
+            else:
+                self._get(digest, place)
 
     def put_unit(self, done: Path, folder: str) -> None:
         """Put the results of a unit there, which lie in `done` and agree with their manifest.
@@ -90,10 +98,7 @@ class Store:
         folder: of the unit, relative to the project; its name is the unit's key.
         """
         runs.verify(done, PurePosixPath(folder).name)
-        for path in sorted(done.rglob("*")):
-            if path.is_file() and path != done / runs.MANIFEST:
-                self._put(path)
-        self._write(done / runs.MANIFEST, f"units/{folder}.json")
+        self._write(self.put_files([done], done).encode(), f"units/{folder}")
 
     def get_unit(self, folder: str, done: Path) -> bool:
         """Write the results of a unit to `done`; False where they are not there, or not as its manifest has them.
@@ -103,13 +108,8 @@ class Store:
         try:
             with atomic_write(done) as target:
                 target.mkdir()
-                manifest = target / runs.MANIFEST
-                self._files.get_file(f"{self._root}/units/{folder}.json", str(manifest))
-                for name, kind in _listed(manifest).items():
-                    if kind == "folder":
-                        _path_within(target, name).mkdir(parents=True, exist_ok=True)
-                    else:
-                        self._get(kind, _path_within(target, name))
+                listed = self._files.cat_file(f"{self._root}/units/{folder}")
+                self.get_files(listed.decode(errors="replace"), target)
                 runs.verify(target, PurePosixPath(folder).name)
         except FileNotFoundError:
             return False
@@ -197,15 +197,6 @@ def require_no_secret(address: str) -> None:
 def line_of(error: BaseException) -> str:
     """An error as one line; its kind where it says nothing."""
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _listed(manifest: Path) -> dict[str, str]:
-    """File -> its SHA-256, or `folder`, of a manifest, which no hash protects."""
-    try:
-        files = json.loads(manifest.read_text(encoding="utf-8"))["files"]
-        return {str(name): str(digest) for name, digest in files.items()}
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise DataError(f"{manifest}: no manifest") from None
 
 
 def _path_within(target: Path, name: str) -> Path:

@@ -57,7 +57,7 @@ class _Running:
     since: float
     """`time.time()` when it began."""
     units: list[Unit] | None = None
-    listed: bool = False
+    """None before they are asked for."""
     reason: str = ""
     taken: set[str] = field(default_factory=set)
 
@@ -110,16 +110,14 @@ class Units:
         for running in list(self._running.values()):
             if running.reason or time.time() - running.since < WORTH_SECONDS / 2:
                 continue
-            if running.units is not None:
-                if unit := self._last_unfinished(running):
-                    running.taken.add(unit.label)
-                    return unit
-                continue
             warm.prepare()  # the processes that list and work on them start with the large libraries loaded
-            if not running.listed and warm.has_ended():
-                running.listed = True
+            if running.units is None and warm.has_ended():
+                running.units = []
                 threading.Thread(target=self._list, args=(running,), daemon=True).start()
                 return None
+            if unit := self._last_unfinished(running):
+                running.taken.add(unit.label)
+                return unit
         self._slots.release()
         return None
 
