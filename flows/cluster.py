@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,8 +146,8 @@ class ClusterUnits:
         processes: runs what lists the units of a stage.
         slots: of idle cores, to which a stage gives its own while its units are away.
         submit: makes a unit a task run, which calls `work_on`; its future.
-        reads: the files and folders that a stage reads, relative to the project.
-        needs: what the units of a stage need of a worker.
+        reads: the files and folders that each stage reads, relative to the project.
+        needs: what the units of each stage need of a worker.
         force: finished units are worked on again.
     """
 
@@ -157,10 +157,10 @@ class ClusterUnits:
         processes: Processes,
         slots: threading.Semaphore,
         submit: Callable[[Unit], Any],
+        reads: Mapping[str, list[Path]],
+        needs: Mapping[str, Needs],
         *,
-        reads: Callable[[str], list[Path]],
-        needs: Callable[[str], Needs],
-        force: bool = False,
+        force: bool,
     ) -> None:
         self._cluster, self._processes, self._slots, self._submit = cluster, processes, slots, submit
         self._reads, self._needs, self._force = reads, needs, force
@@ -209,7 +209,7 @@ class ClusterUnits:
     def _have_worked_on(self, unit: Unit, inputs: str) -> str:
         if not self._force and self._fetch(unit):
             return "was finished before, and is taken from the store"
-        answer = self._cluster.run(unit, inputs, self._needs(unit.stage), force=self._force)
+        answer = self._cluster.run(unit, inputs, self._needs[unit.stage], force=self._force)
         if not self._fetch(unit):
             raise StageFailed("its results in the store are not those that it wrote; run it again")
         return answer
@@ -217,7 +217,7 @@ class ClusterUnits:
     def _send(self, stage: str, units: list[Unit]) -> None:
         configuration = [PARAMS_FILE, *(path for part in OWN_FILES for path in sorted(SUITES.glob(f"*/{part}")))]
         try:
-            inputs = self._cluster.store.put_files([*configuration, *self._reads(stage)])
+            inputs = self._cluster.store.put_files([*configuration, *self._reads[stage]])
         except Exception as error:  # stores have errors of their own kinds
             raise StageFailed(f"its inputs cannot be put into the store ({line_of(error)})") from error
         sent = self._sent[stage] = _Sent(inputs)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -88,7 +87,7 @@ def run_stage(step: Step, run: Run) -> State[Any]:
     return Completed(message=f"ran for {took}")
 
 
-@task(name="unit", cache_policy=NO_CACHE, persist_result=False)
+@task(name="unit", task_run_name="{unit.name}", cache_policy=NO_CACHE, persist_result=False)
 def run_unit(unit: Unit, run: Run) -> State[Any]:
     """One unit of a stage that runs at the same time.
 
@@ -204,16 +203,8 @@ class Run:
         needs = needs_of(suite, todo)  # without a cluster, too: a name that is misspelt is said at once
         self.units: Units | ClusterUnits = Units(self.processes, self.slots, self._changed.set, force=force)
         if cluster is not None:
-            addresses = {step.name: step.address for step in todo.steps}
-            self.units = ClusterUnits(
-                cluster,
-                self.processes,
-                self.slots,
-                self.submit_unit,
-                reads=lambda stage: project.input_files(addresses[stage]),
-                needs=needs,
-                force=force,
-            )
+            reads = {step.name: project.input_files(step.address) for step in todo.steps}
+            self.units = ClusterUnits(cluster, self.processes, self.slots, self.submit_unit, reads, needs, force=force)
 
     def __call__(self) -> tuple[dict[str, str], list[str]]:
         """Failed stages with their reasons, and the stages that were not run because of them, both in order."""
@@ -255,7 +246,7 @@ class Run:
 
     def submit_unit(self, unit: Unit) -> PrefectFuture[Any]:
         """Make a unit a task run."""
-        return run_unit.with_options(task_run_name=unit.name).submit(unit, self, return_state=False)
+        return run_unit.submit(unit, self, return_state=False)
 
     def _end(self, step: Step, _: PrefectFuture[Any]) -> None:
         if not self.is_idle(step):
@@ -268,24 +259,23 @@ class Run:
         return step.cached and not self.force
 
 
-def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
-    """What the suite's parameters say that the units of a stage need, or of all stages of its kind.
+def needs_of(suite: str, todo: Plan) -> dict[str, Needs]:
+    """What the suite's parameters say that the units of each stage need, or of all stages of its kind.
 
     Raises:
         ConfigurationError: they name a stage that the suite does not have.
     """
     resources = params.load().suites[suite].resources or {}
-    stages = {step.name for step in todo.steps} | {step.name.partition("@")[0] for step in todo.steps}
+    kinds = {step.name: step.name.partition("@")[0] for step in todo.steps}
     for name in resources:
-        if name not in stages:
+        if name not in kinds and name not in kinds.values():
             raise ConfigurationError(f"{params.own_file(suite)}: resources.{name}: {suite} has no such stage")
-
-    def of_stage(stage: str) -> Needs:
-        wanted = resources.get(stage, resources.get(stage.partition("@")[0], {}))
-        needs = {"MEMORY": wanted.get("memory_mb", 0) * 1e6, "GPU": wanted.get("gpus", 0)}
-        return {name: amount for name, amount in needs.items() if amount}
-
-    return of_stage
+    needs = {}
+    for name, kind in kinds.items():
+        wanted = resources.get(name, resources.get(kind, {}))
+        amounts = {"MEMORY": wanted.get("memory_mb", 0) * 1e6, "GPU": wanted.get("gpus", 0)}
+        needs[name] = {resource: amount for resource, amount in amounts.items() if amount}
+    return needs
 
 
 def _message(state: State[Any]) -> str:

@@ -221,14 +221,14 @@ def test_a_scheduler_without_tls_or_without_a_store_is_refused() -> None:
 
 
 def test_what_a_unit_needs_stands_in_the_suites_parameters(driver: Project) -> None:
-    def needs(resources: str) -> Callable[[str], Needs]:
+    def needs(resources: str) -> dict[str, Needs]:
         driver.write("suites/demo/params.yaml", own + f"resources: {resources}\n")
         return needs_of("demo", Plan("train@a", (Step("train@a", "", (), (), (), ()),)))
 
     own = (driver.root / "suites/demo/params.yaml").read_text()
-    assert needs("{train: {memory_mb: 4000}}")("train@a") == {"MEMORY": 4e9}
-    assert needs("{train: {memory_mb: 4000}, train@a: {gpus: 1}}")("train@a") == {"GPU": 1}
-    assert needs("null")("train@a") == {}
+    assert needs("{train: {memory_mb: 4000}}")["train@a"] == {"MEMORY": 4e9}
+    assert needs("{train: {memory_mb: 4000}, train@a: {gpus: 1}}")["train@a"] == {"GPU": 1}
+    assert needs("null")["train@a"] == {}
     with pytest.raises(
         ConfigurationError, match=r"suites/demo/params\.yaml: resources\.train@b: demo has no such stage"
     ):

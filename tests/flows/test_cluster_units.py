@@ -52,7 +52,7 @@ def units_of(
     made: Any = SimpleNamespace(store=store, run=lambda *_, **__: run())
     nobody: Any = None
     slots = threading.Semaphore()
-    units = ClusterUnits(made, nobody, slots, submit, reads=lambda _: [], needs=lambda _: {}, force=True)
+    units = ClusterUnits(made, nobody, slots, submit, {STAGE: []}, {STAGE: {}}, force=True)
     return units
 
 
