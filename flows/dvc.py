@@ -32,10 +32,10 @@ from dvc.logger import setup
 from dvc.repo import Repo
 from dvc.utils.serialize import load_path
 
-from flows.execution import holder, lives, say
+from flows.execution import Busy, holder, lives, say
 from flows.locks import LOCAL, computed_here, settle, take_committed, write_entry
 from flows.settings import is_writable, keep_shipped
-from tasks.core.errors import ConfigurationError, DprecError
+from tasks.core.errors import ConfigurationError
 from tasks.pipeline.common import atomic_write, remove
 from tasks.pipeline.provenance import is_tracked
 
@@ -53,10 +53,6 @@ with suppress(ImportError):  # of those alone; with others stages run by `dvc re
 
 BY_REPRO = "DPREC_DVC_REPRO"
 """Set to 1 in the environment, stages run by `dvc repro`."""
-
-
-class Busy(DprecError):
-    """Raised when another process holds what is needed; the message names it."""
 
 
 class Project:

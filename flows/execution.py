@@ -42,8 +42,8 @@ class Killed(StageFailed):
     """Raised when a signal ended a stage."""
 
 
-class AlreadyRunning(DprecError):
-    """Raised when another run holds the project."""
+class Busy(DprecError):
+    """Raised when another process holds what is needed; the message names it."""
 
 
 @dataclass
@@ -160,7 +160,7 @@ def hold_project(what: str, *, wait: bool = False) -> Iterator[None]:
     """Hold the project for one run; a second one is refused, or waits. The same process may enter again.
 
     Raises:
-        AlreadyRunning: another run holds the project (and `wait` is false).
+        Busy: another run holds the project (and `wait` is false).
     """
     from filelock import FileLock, Timeout
 
@@ -173,7 +173,7 @@ def hold_project(what: str, *, wait: bool = False) -> Iterator[None]:
         whose = owner.read_text(errors="replace") if owner.is_file() else ""
         message = f"another run holds this project ({whose or 'just started'})"
         if not wait:
-            raise AlreadyRunning(f"{message}; wait for it with --wait") from None
+            raise Busy(f"{message}; wait for it with --wait") from None
         print(f"{message}; waiting for it to end", flush=True)
         lock.acquire()
     try:

@@ -7,7 +7,6 @@ can be edited afterwards; docs/custom-data.md explains every key.
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from tasks.core.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
 from tasks.external.reading import Column, Given, Names, iso_seconds
+from tasks.pipeline.provenance import git
 from tasks.stages.data import scale_of, tables_of
 
 LICENCE = "Own data, for use in this company only."
@@ -56,7 +56,7 @@ def begin(
         ConfigurationError: the name is taken or no name, or this is no project; git would take a file, or its path
             cannot be used; no file has a column that is named.
         DataError: a file is missing, of another kind or malformed, or a column is missing or ambiguous.
-        AlreadyRunning: another command holds the project (and `wait` is false).
+        Busy: another command holds the project (and `wait` is false).
     """
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(f"{name!r}: no name; it takes small letters, digits and hyphens")
@@ -96,14 +96,8 @@ def _require_usable(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         raise ConfigurationError(f"{path}: the path is not UTF-8, as params.yaml is; rename it") from None
-    if not path.is_file():
-        return
-    try:
-        checked = path if path.is_absolute() else f"./{path}"
-        taken = subprocess.run(["git", "check-ignore", "-q", checked], capture_output=True, check=False)
-    except FileNotFoundError:
-        return
-    if taken.returncode == 1:  # 0: git ignores it; 128: it is not under git, or nothing here is
+    listing = ("--literal-pathspecs", "ls-files", "--cached", "--others", "--exclude-standard", "--")
+    if path.is_file() and git(*listing, str(path)):
         raise ConfigurationError(
             f"{path}: git would take it, with all that it says of people; move it to own/, which git and images leave "
             "out, or out of the project"

@@ -18,8 +18,9 @@ import pytest
 import yaml
 
 from flows import dvc
-from flows.dvc import Busy, open_project
 from flows.dvc import Project as Opened
+from flows.dvc import open_project
+from flows.execution import Busy
 from tests.flows import conftest
 from tests.flows.conftest import Project, wait_for
 
