@@ -47,13 +47,9 @@ class Lost(StageFailed):
 
 
 class Cluster:
-    """A connection to a scheduler, and the store.
+    """A connection to a scheduler, and the store at an address that workers and driver know.
 
-    Args:
-        client: of `distributed`.
-        name: what people call the cluster.
-        store: the store's address, as workers and driver know it.
-        offers: what each worker has, where no other will ever join; None where they come and go.
+    offers: what each worker has, where no other will ever join; None where they come and go.
     """
 
     def __init__(self, client: Client, name: str, store: str, offers: dict[str, float] | None = None) -> None:
@@ -142,13 +138,9 @@ class ClusterUnits:
     """The units of the stages that run now, as `flows.units.Units` has them; a cluster works on them.
 
     Args:
-        cluster: what works on them.
-        processes: runs what lists the units of a stage.
         slots: of idle cores, to which a stage gives its own while its units are away.
         submit: makes a unit a task run, which calls `work_on`; its future.
         reads: the files and folders that each stage reads, relative to the project.
-        needs: what the units of each stage need of a worker.
-        force: finished units are worked on again.
     """
 
     def __init__(

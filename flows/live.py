@@ -8,9 +8,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
@@ -28,13 +27,10 @@ ENDS = ("run", "cached", "failed")
 FORMS = {"starts": "starts ({})", "line": "| {}", "failed": "failed: {}"}
 
 
-class Lines(AbstractContextManager[Any]):
+class Lines:
     """One line for each event, for logs: with the time of day and, where a stage has run, what is left of the run.
 
-    Args:
-        todo: what is to be run.
-        seconds: expected of each stage that will or may run.
-        jobs: stages that run at the same time.
+    seconds: expected of each stage that will or may run; jobs: stages that run at the same time.
     """
 
     def __init__(self, todo: Plan, seconds: Mapping[str, float], jobs: int) -> None:
@@ -101,12 +97,7 @@ class Lines(AbstractContextManager[Any]):
 
 
 class Live(Lines):
-    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen.
-
-    Args:
-        todo, seconds, jobs: as of `Lines`.
-        console: where it is shown.
-    """
+    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen."""
 
     def __init__(self, todo: Plan, seconds: Mapping[str, float], jobs: int, console: Console) -> None:
         super().__init__(todo, seconds, jobs)

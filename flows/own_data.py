@@ -45,11 +45,8 @@ def begin(
     Nothing is written if anything is wrong. What an earlier, killed call with the same files has left is completed.
 
     Args:
-        name: of the data set and of the suite.
-        ratings: users' interactions; CSV or Parquet, with a column for the user and one for the item.
         people: what users are, or None.
         names: columns that are not recognised by usual names.
-        licence: who may see the data; every report says it.
         wait: wait for another command that holds the project to end.
 
     Raises:

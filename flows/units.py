@@ -66,7 +66,6 @@ class Units:
     """The units of the stages that run now, for processes of this machine. All threads of a run may call its methods.
 
     Args:
-        processes: runs what lists the units of a stage.
         slots: of idle cores; every process takes one.
         changed: called when there may be more to take than before.
         force: results from before a stage began count as unfinished.
