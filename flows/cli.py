@@ -153,9 +153,9 @@ def run(
         with hold_project(f"suite {suite}", wait=wait):
             take_prepared(suite)
             with plan.current_project(suite) as project:
-                todo = plan.read(f"report@{suite}", project)
+                todo = plan.read(f"report@{suite}", project, force=force)
                 project.settle(suite)
-            if todo.pending or force:
+            if todo.pending:
                 server()
                 from flows.pipeline import regenerate
 

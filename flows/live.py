@@ -148,14 +148,14 @@ class _Left(ProgressColumn):
         return Text(self._left(), style="progress.remaining")
 
 
-def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force: bool) -> Lines:
+def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int) -> Lines:
     """The live view in a terminal; lines where output goes elsewhere, with --debug, and under Prefect's own runner.
 
-    recorded: `flows.cost.kind_and_name` -> seconds of earlier runs; force: whether all stages run.
+    recorded: `flows.cost.kind_and_name` -> seconds of earlier runs.
     """
     console = Console(file=sys.stdout)
     plain = not console.is_terminal or console.is_dumb_terminal
-    seconds = expected_seconds([step.name for step in todo.steps if force or not step.cached], recorded)
+    seconds = expected_seconds([step.name for step in todo.pending], recorded)
     if plain or os.environ.get("DPREC_DEBUG") == "1" or "PREFECT__FLOW_RUN_ID" in os.environ:
         return Lines(todo, seconds, jobs)
     return Live(todo, seconds, jobs, console)

@@ -56,7 +56,7 @@ def run_stage(step: Step, run: Run) -> State[Any]:
     Raises:
         StageFailed: with the stage's own last word.
     """
-    if run.is_idle(step):
+    if step.cached:
         run.screen.show("cached", step.name, "cached")
         return Completed(name="Cached", message="up to date")
     logger = get_run_logger()
@@ -70,7 +70,7 @@ def run_stage(step: Step, run: Run) -> State[Any]:
             on_share = partial(run.screen.progress, step.name)
             run.processes.run(line, on_line, on_share, stage=step.name, force=again)
 
-    run.screen.show("starts", step.name, "forced" if run.force else step.why)
+    run.screen.show("starts", step.name, step.why)
     start = time.monotonic()
     try:
         ran = run.project.reproduce(step.address, command, force=run.force)
@@ -147,14 +147,14 @@ def regenerate(
         stack.enter_context(hold_project(f"suite {suite}", wait=wait))
         take_prepared(suite)
         project = stack.enter_context(current_project(suite))
-        todo = plan.read(f"report@{suite}", project)
+        todo = plan.read(f"report@{suite}", project, force=force)
         if project.why_by_repro:
             say("DVC", f"{project.why_by_repro}: stages run by `dvc repro`, which is slower")
-        if force or len(todo.pending) >= MANY:
+        if len(todo.pending) >= MANY:
             warm.prepare()
         reached = stack.enter_context(connect(cluster, store, insecure=insecure_cluster)) if cluster else None
         jobs = jobs or os.cpu_count() or 1
-        with view(todo, recorded_seconds(Path()), jobs, force) as screen:
+        with view(todo, recorded_seconds(Path()), jobs) as screen:
             run = Run(suite, todo, project, reached, screen, jobs, force)
             try:
                 failed, left = run()
@@ -170,8 +170,8 @@ def regenerate(
             raise StageFailed("; ".join(f"{', '.join(names)} failed: {reason}" for reason, names in reasons.items()))
         project.settle(suite)
         show(suite)
-    ran = len(todo.steps) if force else len(todo.pending)
-    return Completed(message=f"{len(todo.steps)} stages, {ran} looked at again: {REPORTS / suite / 'index.html'}")
+    counts = f"{len(todo.steps)} stages, {len(todo.pending)} looked at again"
+    return Completed(message=f"{counts}: {REPORTS / suite / 'index.html'}")
 
 
 def show(suite: str) -> None:
@@ -232,7 +232,7 @@ class Run:
 
     def _start(self, step: Step) -> bool:
         """Submit a stage whose inputs are there, if there is a slot for it or it needs none; whether that was done."""
-        if not self.is_idle(step) and not self.slots.acquire(blocking=False):
+        if not step.cached and not self.slots.acquire(blocking=False):
             return False
         kind = step.name.partition("@")[0]
         delays = RETRY_DELAYS if kind == RETRIED else []
@@ -249,14 +249,10 @@ class Run:
         return run_unit.submit(unit, self, return_state=False)
 
     def _end(self, step: Step, _: PrefectFuture[Any]) -> None:
-        if not self.is_idle(step):
+        if not step.cached:
             self.slots.release()
         self._ended.append(step.name)
         self._changed.set()
-
-    def is_idle(self, step: Step) -> bool:
-        """Whether a stage has nothing to do."""
-        return step.cached and not self.force
 
 
 def needs_of(suite: str, todo: Plan) -> dict[str, Needs]:

@@ -76,7 +76,7 @@ def keep_shipped() -> None:
 def apply(root: Path) -> None:
     """Set what must be set before Prefect, DVC or Great Expectations is imported; what the user set stays."""
     site = root / ".dvc" / "tmp" / "site"
-    if (root / ".dvc").is_dir() and not is_writable(root):
+    if not is_writable(root):
         elsewhere = TemporaryDirectory(prefix="dprec-")
         atexit.register(elsewhere.cleanup)
         site = Path(elsewhere.name)
@@ -95,6 +95,5 @@ def apply(root: Path) -> None:
     }
     for key, value in defaults.items():
         os.environ.setdefault(key, value)
-    if (root / ".dvc").is_dir():
-        site.mkdir(parents=True, exist_ok=True)
-        site.chmod(0o700)  # DVC lets all users write to what it makes there
+    site.mkdir(parents=True, exist_ok=True)
+    site.chmod(0o700)  # DVC lets all users write to what it makes there
