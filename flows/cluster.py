@@ -2,7 +2,7 @@
 
 All units of a stage that are not finished are sent away before the stage itself puts them together.
 
-What is sent is the name of one function of this project and strings; what comes back are strings. Results come through
+What is sent is the name of one function of this project and strings; what comes back is a line. Results come through
 the store and are believed only while they agree with their manifest. Prefect stays here: workers know nothing of it.
 """
 
@@ -83,7 +83,7 @@ class Cluster:
                 pure=False,
                 resources=needs or None,
             )
-            answer = future.result()
+            return str(future.result())
         except FutureCancelledError:
             raise self._ended() from None
         except KilledWorker as error:
@@ -95,9 +95,6 @@ class Cluster:
             if self._client.status == "running":
                 raise StageFailed(line_of(error)) from None
             raise self._ended() from None
-        if "error" in answer:
-            raise StageFailed(answer["error"])
-        return f"{answer['worker']}, {answer['seconds']} s"
 
     def stop(self) -> None:
         """Cancel what was sent; what waits for it is notified."""
@@ -193,18 +190,16 @@ class ClusterUnits:
         if sent.reason:
             raise StageFailed("not run: another unit of its stage failed")
         try:
-            on_line(self._have_worked_on(unit, sent.inputs))
+            if not self._force and self._fetch(unit):
+                on_line("was finished before, and is taken from the store")
+                return
+            answer = self._cluster.run(unit, sent.inputs, self._needs[unit.stage], force=self._force)
+            if not self._fetch(unit):
+                raise StageFailed("its results in the store are not those that it wrote; run it again")
+            on_line(answer)
         except Exception as error:  # stores have errors of their own kinds
             sent.reason = sent.reason or line_of(error)
             raise error if isinstance(error, StageFailed) else StageFailed(line_of(error)) from error
-
-    def _have_worked_on(self, unit: Unit, inputs: str) -> str:
-        if not self._force and self._fetch(unit):
-            return "was finished before, and is taken from the store"
-        answer = self._cluster.run(unit, inputs, self._needs[unit.stage], force=self._force)
-        if not self._fetch(unit):
-            raise StageFailed("its results in the store are not those that it wrote; run it again")
-        return answer
 
     def _send(self, stage: str, units: list[Unit]) -> None:
         configuration = [PARAMS_FILE, *(path for part in OWN_FILES for path in sorted(SUITES.glob(f"*/{part}")))]
@@ -221,7 +216,7 @@ class ClusterUnits:
 
     def _fetch(self, unit: Unit) -> bool:
         unit.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(unit.folder / "lock"):
+        with FileLock(unit.folder / runs.LOCK):
             return self._cluster.store.get_unit(unit.folder.as_posix(), unit.folder / "done")
 
 

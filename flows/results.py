@@ -216,14 +216,13 @@ def export(suite: str, experiment: str, form: str) -> str:
     by, totals = measure(results, paper_of(results)), budgets(results)
     cards = {system.experiment: card(results, system, by, totals) for system in results.suite.compared}
     private = {
-        name: losses
+        name: max(losses, key=lambda loss: loss.privacy_parameters is not None)  # the first of them that has some
         for name, each in cards.items()
         if (losses := [of for of in each.privacy_loss if of.claimed is not None or of.privacy_parameters is not None])
     }
     if experiment not in private:
         raise ConfigurationError(f"{experiment}: no private system of {suite} (have {', '.join(private)})")
-    losses = private[experiment]
-    loss = next((loss for loss in losses if loss.privacy_parameters is not None), losses[0])
+    loss = private[experiment]
     if form == "opendp":
         return exports.opendp({"card": cards[experiment], "loss": loss}, date.today().isoformat())
     parameters = loss.privacy_parameters

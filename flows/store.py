@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from flows.execution import reason, say
+from flows.execution import StageFailed, reason, say
 from tasks.core.disk import rename
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.pipeline import runs
@@ -207,8 +207,8 @@ def _path_within(target: Path, name: str) -> Path:
     return target.joinpath(*parts)
 
 
-def work_on(store: str, inputs: str, module: str, argument: str, label: str, folder: str, force: str) -> dict[str, str]:
-    """Work on one unit and put its results into the store.
+def work_on(store: str, inputs: str, module: str, argument: str, label: str, folder: str, force: str) -> str:
+    """Work on one unit and put its results into the store; which machine did, and for how long.
 
     Args:
         store: address of the store.
@@ -217,12 +217,11 @@ def work_on(store: str, inputs: str, module: str, argument: str, label: str, fol
         label, folder: of the unit, as the driver has them; the folder's name is its key.
         force: "1": also if it is finished.
 
-    Returns:
-        `worker` (the machine), and `seconds`, or `error`, why there are no results.
+    Raises:
+        StageFailed: with the unit's own last word, or what is wrong with the store.
     """
     os.umask(0o077)  # rows of users
     start = time.monotonic()
-    answer = {"worker": socket.gethostname()}
     try:
         shared = Store(store)
         project = _project(shared, inputs)
@@ -242,11 +241,11 @@ def work_on(store: str, inputs: str, module: str, argument: str, label: str, fol
         )
         if done.returncode != 0:
             lines = list(filter(str.strip, done.stdout.splitlines()))
-            return answer | {"error": reason(lines[-1].strip() if lines else "", done.returncode)}
+            raise StageFailed(reason(lines[-1].strip() if lines else "", done.returncode))
         shared.put_unit(project / folder / "done", folder)
-    except Exception as error:  # stores have errors of their own kinds
-        return answer | {"error": line_of(error)}
-    return answer | {"seconds": f"{time.monotonic() - start:.1f}"}
+    except Exception as error:  # stores have errors of their own kinds, which the driver may not know
+        raise StageFailed(line_of(error)) from None
+    return f"{socket.gethostname()}, {time.monotonic() - start:.1f} s"
 
 
 def environment() -> dict[str, str]:
