@@ -25,7 +25,7 @@ from filelock import FileLock
 from flows.execution import Processes, StageFailed, say
 from flows.stopping import interrupts_blocked
 from flows.store import Store, line_of, work_on
-from flows.units import Unit, list_units, units_of
+from flows.units import Unit, list_units
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
 from tasks.core.errors import ConfigurationError
 from tasks.pipeline import runs
@@ -156,17 +156,13 @@ class ClusterUnits:
         self._sent: dict[str, _Sent] = {}
 
     @contextmanager
-    def working(self, stage: str, command: str) -> Iterator[bool]:
+    def working(self, stage: str, module: str, argument: str) -> Iterator[bool]:
         """Have the units of a stage finished, so that its command puts them together; whether it is to force any.
 
         Raises:
             StageFailed: a unit failed, or the scheduler is gone.
         """
-        parts = units_of(command)
-        if parts is None:
-            yield self._force
-            return
-        units = list_units(self._processes, stage, *parts)
+        units = list_units(self._processes, stage, module, argument)
         if not self._force:
             units = [unit for unit in units if not runs.is_finished(unit, moves=False)]
         if units:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from flows.execution import Killed, Processes, StageFailed, hold_project, say
 from flows.live import Lines, view
 from flows.plan import Plan, Step, current_project
 from flows.server import link
-from flows.units import Unit, Units
+from flows.units import Unit, Units, units_of
 from tasks.config import params
 from tasks.core.errors import ConfigurationError, DprecError
 from tasks.pipeline.common import REPORTS, private
@@ -66,7 +66,8 @@ def run_stage(step: Step, run: Run) -> State[Any]:
         run.screen.show("line", step.name, line)
 
     def command(line: str) -> None:
-        with run.units.working(step.name, step.command) as again:
+        parts = units_of(step.command)
+        with run.units.working(step.name, *parts) if parts else nullcontext(run.force) as again:
             on_share = partial(run.screen.progress, step.name)
             run.processes.run(line, on_line, on_share, stage=step.name, force=again)
 

@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
@@ -125,12 +126,10 @@ class Store:
         else:
             digest, size = hashlib.sha256(content).hexdigest(), len(content)
         name = f"files/{digest}"
-        try:
-            is_there = self._files.info(f"{self._root}/{name}")["size"] == size
-        except FileNotFoundError:
-            is_there = False
-        if not is_there:
-            self._write(content, name)
+        with suppress(FileNotFoundError):
+            if self._files.size(f"{self._root}/{name}") == size:
+                return digest
+        self._write(content, name)
         return digest
 
     def _write(self, content: Path | bytes, name: str) -> None:

@@ -51,9 +51,8 @@ class Unit(runs.Unit):
 
 @dataclass
 class _Running:
-    stage: str
-    module: str
-    argument: str
+    command: tuple[str, str, str]
+    """Stage, module and argument."""
     since: float
     """`time.time()` when it began."""
     units: list[Unit] | None = None
@@ -79,7 +78,7 @@ class Units:
         self._lock = threading.Lock()
 
     @contextmanager
-    def working(self, stage: str, command: str) -> Iterator[bool]:
+    def working(self, stage: str, module: str, argument: str) -> Iterator[bool]:
         """While a stage's command runs, its units may be taken. Where one of them failed, the stage fails with that.
 
         Yields:
@@ -88,10 +87,7 @@ class Units:
         Raises:
             StageFailed: with the reason of the unit.
         """
-        if (parts := units_of(command)) is None:
-            yield self._force
-            return
-        running = self._running[stage] = _Running(stage, *parts, since=time.time())
+        running = self._running[stage] = _Running((stage, module, argument), time.time())
         try:
             yield self._force
         except StageFailed:
@@ -154,7 +150,7 @@ class Units:
     def _list(self, running: _Running) -> None:
         try:
             with suppress(StageFailed):  # a stage that cannot be asked says itself what is wrong
-                running.units = list_units(self._processes, running.stage, running.module, running.argument)
+                running.units = list_units(self._processes, *running.command)
         finally:
             self._slots.release()
             self._changed()

@@ -59,7 +59,7 @@ def units_of(
 
 def work(units: ClusterUnits) -> None:
     """What the stage does: its own command would follow."""
-    with units.working(STAGE, "python -m tasks.stages.train a-b"):
+    with units.working(STAGE, "train", "a-b"):
         raise AssertionError("the stage's command runs without its units")
 
 
