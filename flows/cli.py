@@ -31,8 +31,6 @@ app = typer.Typer(
 )
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")]
-
-
 app.add_typer(audit.app, name="audit", rich_help_panel=AUDIT)
 app.add_typer(release.app, name="release", rich_help_panel=RELEASE)
 app.add_typer(data.app, name="data", rich_help_panel=OWN)
