@@ -204,7 +204,8 @@ class Run:
         needs = needs_of(suite, todo)  # without a cluster, too: a name that is misspelt is said at once
         self.units: Units | ClusterUnits = Units(self.processes, self.slots, self._changed.set, force=force)
         if cluster is not None:
-            reads = {step.name: project.input_files(step.address) for step in todo.steps}
+            with_units = [step for step in todo.steps if units_of(step.command)]
+            reads = {step.name: project.input_files(step.address) for step in with_units}
             self.units = ClusterUnits(cluster, self.processes, self.slots, self.submit_unit, reads, needs, force=force)
 
     def __call__(self) -> tuple[dict[str, str], list[str]]:
