@@ -59,7 +59,10 @@ def common(
         return
     context.obj = Path.cwd()  # from which paths are given
     root = settings.project(context.obj)
-    settings.require(command, root)
+    if command in settings.WRITING and not settings.is_writable(root):
+        raise ConfigurationError(
+            f"{root}: may not be written to, as `dprec {command}` does; run it in a clone of yours"
+        )
     os.chdir(root)
     settings.apply(root)
     private()

@@ -160,13 +160,11 @@ def _users(path: Path, names: Names, notes: list[str]) -> dict[str, object]:
     Features are named after their columns, in small letters of ASCII, and numbered where that gives a name twice.
     """
     user = str(reading.role_column(path, "user", names))
-    columns = reading.columns_of(path, [user])
-    lines, rows = reading.rows_of(path, {name: Column("id") if name == user else TEXT for name in columns})
+    columns = [name for name in reading.columns_of(path, [user]) if name != user]
+    lines, rows = reading.rows_of(path, {user: Column("id")} | dict.fromkeys(columns, TEXT))
     features: list[dict[str, Any]] = []
     used = {"user"}  # which is the id's
     for name in columns:
-        if name == user:
-            continue
         values = rows[name]
         empty = values.is_null().any() or bool((values == "").any())
         present = values.replace("", None).drop_nulls()

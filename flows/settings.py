@@ -52,18 +52,6 @@ def is_writable(root: Path) -> bool:
     return os.access(root, os.W_OK)
 
 
-def require(command: str, root: Path) -> None:
-    """Refuse a command that writes in a project that may not be written to.
-
-    Raises:
-        ConfigurationError: so it is.
-    """
-    if command in WRITING and not is_writable(root):
-        raise ConfigurationError(
-            f"{root}: may not be written to, as `dprec {command}` does; run it in a clone of yours"
-        )
-
-
 def keep_shipped() -> None:
     """Copy the numbers of a project without git, for comparison."""
     SHIPPED.mkdir(parents=True, exist_ok=True)

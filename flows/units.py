@@ -129,12 +129,10 @@ class Units:
         except Killed:
             raise
         except StageFailed as error:
-            with self._lock:
-                first = running is not None and not running.reason
-                if running is not None and first:
+            with self._lock:  # a second interrupt would cut the stage's end short
+                if running is not None and not running.reason:
                     running.reason = str(error)
-            if first:
-                self._processes.end(unit.stage)
+                    self._processes.end(unit.stage)
             raise
         finally:
             self._slots.release()
