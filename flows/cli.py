@@ -31,6 +31,9 @@ app = typer.Typer(
 )
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")]
+DvcRepro = Annotated[
+    bool, typer.Option("--dvc-repro", envvar="DPREC_DVC_REPRO", help="Run each stage by `dvc repro`: slower.")
+]
 app.add_typer(audit.app, name="audit", rich_help_panel=AUDIT)
 app.add_typer(release.app, name="release", rich_help_panel=RELEASE)
 app.add_typer(data.app, name="data", rich_help_panel=OWN)
@@ -128,9 +131,7 @@ def run(
     insecure_cluster: Annotated[
         bool, typer.Option("--insecure-cluster", help="Accept a scheduler without TLS: its network can run code.")
     ] = False,
-    dvc_repro: Annotated[
-        bool, typer.Option("--dvc-repro", envvar="DPREC_DVC_REPRO", help="Run each stage by `dvc repro`: slower.")
-    ] = False,
+    dvc_repro: DvcRepro = False,
 ) -> None:
     """Bring a suite's report up to date and print its path.
 
