@@ -31,8 +31,6 @@ LOCK = DATA / ".lock"
 REFRESH_SECONDS = 5.0  # between two states of one progress bar
 GRACE_SECONDS = 20.0  # for an interrupted stage to put its files in order
 
-OnLine = Callable[[str], None]
-
 
 class StageFailed(DprecError):
     """Raised when a stage did not end well; the message is the stage's own last word."""
@@ -57,7 +55,7 @@ class Processes:
     def run(
         self,
         command: str,
-        on_line: OnLine,
+        on_line: Callable[[str], None],
         on_share: Callable[[float], None] = lambda _: None,
         *,
         stage: str = "",
