@@ -83,8 +83,12 @@ def audit(
     Exit code 0: every question was answered, and no leak is shown. 3: a leak is shown or a claim is refuted. 4: no leak
     is shown, and a question could not be decided. 1: bad input, and nothing is written.
     """
-    if context.invoked_subcommand is not None:
-        _refuse_before_subcommand(context, context.invoked_subcommand)
+    if (name := context.invoked_subcommand) is not None:
+        if options := list(_on_command_line(context, context.params)):
+            raise ConfigurationError(
+                f"{', '.join(options)} before `{name}` would be dropped; write `dprec audit {name}` first and its own "
+                f"options after it, which `dprec audit {name} --help` lists"
+            )
         return
     of_command = ("control_command", "runs", "work", "time_limit", "canary_count")
     for option in _on_command_line(context, of_command) if command is None else ():
@@ -110,14 +114,6 @@ def audit(
     request = AuditRequest(*files, chosen, claimed_epsilon, delta, seed, jobs, controls, allow_undecided, names)
     repeated = None if command is None else Repeated(command, runs, work, time_limit, canary_count, control_command)
     _run(request, repeated, out)
-
-
-def _refuse_before_subcommand(context: typer.Context, name: str) -> None:
-    if options := list(_on_command_line(context, context.params)):
-        raise ConfigurationError(
-            f"{', '.join(options)} before `{name}` would be dropped; write `dprec audit {name}` first and its own "
-            f"options after it, which `dprec audit {name} --help` lists"
-        )
 
 
 def _on_command_line(context: typer.Context, names: Iterable[str]) -> Iterator[str]:

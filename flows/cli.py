@@ -31,8 +31,9 @@ app = typer.Typer(
 )
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")]
-
-
+DvcRepro = Annotated[
+    bool, typer.Option("--dvc-repro", envvar="DPREC_DVC_REPRO", help="Run each stage by `dvc repro`: slower.")
+]
 app.add_typer(audit.app, name="audit", rich_help_panel=AUDIT)
 app.add_typer(release.app, name="release", rich_help_panel=RELEASE)
 app.add_typer(data.app, name="data", rich_help_panel=OWN)
@@ -61,7 +62,10 @@ def common(
         return
     context.obj = Path.cwd()  # from which paths are given
     root = settings.project(context.obj)
-    settings.require(command, root)
+    if command in settings.WRITING and not settings.is_writable(root):
+        raise ConfigurationError(
+            f"{root}: may not be written to, as `dprec {command}` does; run it in a clone of yours"
+        )
     os.chdir(root)
     settings.apply(root)
     private()
@@ -127,9 +131,7 @@ def run(
     insecure_cluster: Annotated[
         bool, typer.Option("--insecure-cluster", help="Accept a scheduler without TLS: its network can run code.")
     ] = False,
-    dvc_repro: Annotated[
-        bool, typer.Option("--dvc-repro", envvar="DPREC_DVC_REPRO", help="Run each stage by `dvc repro`: slower.")
-    ] = False,
+    dvc_repro: DvcRepro = False,
 ) -> None:
     """Bring a suite's report up to date and print its path.
 
@@ -140,20 +142,22 @@ def run(
         os.environ["DPREC_DVC_REPRO"] = "1"
     with end_on_signal(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
         from flows import plan
-        from flows.entries import require_known, take_prepared
+        from flows.entries import require_device, require_known, take_prepared
         from flows.execution import hold_project
         from flows.live import show_up_to_date
         from flows.server import server
         from flows.store import located
 
-        require_known(suite, to_run=True, elsewhere=cluster is not None)
+        require_known(suite, to_run=True)
+        if cluster is None:  # its workers have devices of their own
+            require_device()
         store = located(store, context.obj, suite, clustered=cluster is not None)
         with hold_project(f"suite {suite}", wait=wait):
             take_prepared(suite)
             with plan.current_project(suite) as project:
-                todo = plan.read(f"report@{suite}", project)
+                todo = plan.read(f"report@{suite}", project, force=force)
                 project.settle(suite)
-            if todo.pending or force:
+            if todo.pending:
                 server()
                 from flows.pipeline import regenerate
 
@@ -246,9 +250,8 @@ def init(
     from flows.own_data import LICENCE, begin
 
     names = audit.names_of({"user": user_column, "item": item_column, "rating": rating_column, "time": time_column})
-    files = [None if path is None else _in_project(context.obj / path) for path in (ratings, users)]
-    assert files[0] is not None
-    written, taken = begin(name, files[0], files[1], names, licence or LICENCE, wait=wait)
+    people = None if users is None else _in_project(context.obj / users)
+    written, taken = begin(name, _in_project(context.obj / ratings), people, names, licence or LICENCE, wait=wait)
     print("\n".join(taken))
     print(f"written: {', '.join(map(str, written))}")
     print(f"next: `dprec data verify {name}` reads every row, `dprec run {name}` runs to the report")
@@ -320,18 +323,9 @@ def compare(
     agrees to the last digit; the bands leave room for another processor. Where nothing was run there is nothing to
     compare: exit 2.
     """
-    from flows import results
+    from flows.results import compare_with_revision
 
-    try:
-        total, outside, whose = results.compare_with_revision(suite, against)
-    except results.NothingRun as error:
-        print(f"dprec: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
-    for difference in outside:
-        print(difference)
-    if outside:
-        raise DataError(f"{len(outside)} of {total} numbers of {suite} left their band around those of {whose}")
-    print(f"{suite}: {total} numbers agree with those of {whose}")
+    compare_with_revision(suite, against)
 
 
 @app.command(rich_help_panel=REPRODUCE)
@@ -371,7 +365,7 @@ def schedule(
 
 
 def main() -> None:
-    """Entry point: an error is one line and exit code 1; `--debug` shows the traceback."""
+    """Entry point: an error is one line and exit code 1, or its own; `--debug` shows the traceback."""
     try:
         app()
     except (KeyboardInterrupt, SystemExit):
@@ -384,7 +378,7 @@ def main() -> None:
                 f"{error.name} is not installed, which this command needs: pip install '.[pipeline]' in a clone"
             )
         print(f"dprec: {one_line(error)}", file=sys.stderr)
-        raise SystemExit(1) from None
+        raise SystemExit(getattr(error, "exit_code", 1)) from None
 
 
 def _in_project(path: Path) -> Path:

@@ -2,7 +2,7 @@
 
 All units of a stage that are not finished are sent away before the stage itself puts them together.
 
-What is sent is the name of one function of this project and strings; what comes back are strings. Results come through
+What is sent is the name of one function of this project and strings; what comes back is a line. Results come through
 the store and are believed only while they agree with their manifest. Prefect stays here: workers know nothing of it.
 """
 
@@ -11,13 +11,11 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +23,11 @@ import psutil
 from filelock import FileLock
 
 from flows.execution import Processes, StageFailed, say
+from flows.stopping import interrupts_blocked
 from flows.store import Store, line_of, work_on
-from flows.units import Unit, list_units, units_of
+from flows.units import Unit, list_units
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
-from tasks.core.errors import ConfigurationError, DataError
+from tasks.core.errors import ConfigurationError
 from tasks.pipeline import runs
 from tasks.pipeline.common import CHECKPOINTS
 
@@ -48,13 +47,9 @@ class Lost(StageFailed):
 
 
 class Cluster:
-    """A connection to a scheduler, and the store.
+    """A connection to a scheduler, and the store at an address that workers and driver know.
 
-    Args:
-        client: of `distributed`.
-        name: what people call the cluster.
-        store: the store's address, as workers and driver know it.
-        offers: what each worker has, where no other will ever join; None where they come and go.
+    offers: what each worker has, where no other will ever join; None where they come and go.
     """
 
     def __init__(self, client: Client, name: str, store: str, offers: dict[str, float] | None = None) -> None:
@@ -64,10 +59,10 @@ class Cluster:
         self._warned: set[str] = set()
         self._stopped = False
 
-    def run(self, stage: str, unit: tuple[str, str, str, str], inputs: str, needs: Needs, *, force: bool) -> str:
+    def run(self, unit: Unit, inputs: str, needs: Needs, *, force: bool) -> str:
         """Have a worker work on a unit; which one did, and for how long.
 
-        unit: module, argument, label, folder; inputs: their list in the store.
+        inputs: their list in the store.
 
         Raises:
             Lost: the scheduler is gone.
@@ -79,15 +74,16 @@ class Cluster:
         if self._client.status != "running":
             raise self._ended()
         try:
-            self._warn(stage, needs)
+            self._warn(unit.stage, needs)
+            named = (unit.module, unit.argument, unit.label, unit.folder.as_posix())
             future = self._client.submit(
                 work_on,
-                *(self._address, inputs, *unit, "1" if force else ""),
-                key=f"{stage} {unit[2]} {os.urandom(4).hex()}",
+                *(self._address, inputs, *named, "1" if force else ""),
+                key=f"{unit.name} {os.urandom(4).hex()}",
                 pure=False,
                 resources=needs or None,
             )
-            answer = future.result()
+            return str(future.result())
         except FutureCancelledError:
             raise self._ended() from None
         except KilledWorker as error:
@@ -99,9 +95,6 @@ class Cluster:
             if self._client.status == "running":
                 raise StageFailed(line_of(error)) from None
             raise self._ended() from None
-        if "error" in answer:
-            raise StageFailed(answer["error"])
-        return f"{answer['worker']}, {answer['seconds']} s"
 
     def stop(self) -> None:
         """Cancel what was sent; what waits for it is notified."""
@@ -142,13 +135,9 @@ class ClusterUnits:
     """The units of the stages that run now, as `flows.units.Units` has them; a cluster works on them.
 
     Args:
-        cluster: what works on them.
-        processes: runs what lists the units of a stage.
         slots: of idle cores, to which a stage gives its own while its units are away.
         submit: makes a unit a task run, which calls `work_on`; its future.
-        reads: the files and folders that a stage reads, relative to the project.
-        needs: what the units of a stage need of a worker.
-        force: finished units are worked on again.
+        reads: the files and folders that each stage reads, relative to the project.
     """
 
     def __init__(
@@ -157,27 +146,25 @@ class ClusterUnits:
         processes: Processes,
         slots: threading.Semaphore,
         submit: Callable[[Unit], Any],
+        reads: Mapping[str, list[Path]],
+        needs: Mapping[str, Needs],
         *,
-        reads: Callable[[str], list[Path]],
-        needs: Callable[[str], Needs],
-        force: bool = False,
+        force: bool,
     ) -> None:
         self._cluster, self._processes, self._slots, self._submit = cluster, processes, slots, submit
         self._reads, self._needs, self._force = reads, needs, force
         self._sent: dict[str, _Sent] = {}
 
     @contextmanager
-    def working(self, stage: str, command: str) -> Iterator[bool]:
+    def working(self, stage: str, module: str, argument: str) -> Iterator[bool]:
         """Have the units of a stage finished, so that its command puts them together; whether it is to force any.
 
         Raises:
             StageFailed: a unit failed, or the scheduler is gone.
         """
-        parts = units_of(command)
-        if parts is None:
-            yield self._force
-            return
-        units = [unit for unit in list_units(self._processes, stage, *parts) if self._force or not _finished(unit)]
+        units = list_units(self._processes, stage, module, argument)
+        if not self._force:
+            units = [unit for unit in units if not runs.is_finished(unit, moves=False)]
         if units:
             self._slots.release()
             try:
@@ -199,28 +186,21 @@ class ClusterUnits:
         if sent.reason:
             raise StageFailed("not run: another unit of its stage failed")
         try:
-            on_line(self._have_worked_on(unit, sent.inputs))
+            if not self._force and self._fetch(unit):
+                on_line("was finished before, and is taken from the store")
+                return
+            answer = self._cluster.run(unit, sent.inputs, self._needs[unit.stage], force=self._force)
+            if not self._fetch(unit):
+                raise StageFailed("its results in the store are not those that it wrote; run it again")
+            on_line(answer)
         except Exception as error:  # stores have errors of their own kinds
             sent.reason = sent.reason or line_of(error)
             raise error if isinstance(error, StageFailed) else StageFailed(line_of(error)) from error
 
-    def _have_worked_on(self, unit: Unit, inputs: str) -> str:
-        if not self._force and self._fetch(unit):
-            return "was finished before, and is taken from the store"
-        part = (unit.module, unit.argument, unit.label, unit.folder.as_posix())
-        answer = self._cluster.run(unit.stage, part, inputs, self._needs(unit.stage), force=self._force)
-        if not self._fetch(unit):
-            raise StageFailed("its results in the store are not those that it wrote; run it again")
-        return answer
-
-    def stop(self) -> None:
-        """Anyone who waits for units that are away hears that the run was stopped."""
-        self._cluster.stop()
-
     def _send(self, stage: str, units: list[Unit]) -> None:
         configuration = [PARAMS_FILE, *(path for part in OWN_FILES for path in sorted(SUITES.glob(f"*/{part}")))]
         try:
-            inputs = self._cluster.store.put_files([*configuration, *self._reads(stage)])
+            inputs = self._cluster.store.put_files([*configuration, *self._reads[stage]])
         except Exception as error:  # stores have errors of their own kinds
             raise StageFailed(f"its inputs cannot be put into the store ({line_of(error)})") from error
         sent = self._sent[stage] = _Sent(inputs)
@@ -232,16 +212,8 @@ class ClusterUnits:
 
     def _fetch(self, unit: Unit) -> bool:
         unit.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(unit.folder / "lock"):
+        with FileLock(unit.folder / runs.LOCK):
             return self._cluster.store.get_unit(unit.folder.as_posix(), unit.folder / "done")
-
-
-def _finished(unit: Unit) -> bool:
-    try:
-        runs.verify(unit.folder / "done", unit.folder.name)
-    except DataError:
-        return False
-    return True
 
 
 @contextmanager
@@ -257,7 +229,7 @@ def connect(address: str, store: str | None, *, insecure: bool = False) -> Itera
         ConfigurationError: there is no such scheduler, it has no TLS, or no store is named.
     """
     if address.startswith(LOCAL):
-        with _start_local(address, store or str(OWN_STORE.resolve())) as cluster:
+        with _start_local(address, store) as cluster:
             yield cluster
         return
     if "://" not in address:
@@ -280,7 +252,7 @@ def connect(address: str, store: str | None, *, insecure: bool = False) -> Itera
 
 
 @contextmanager
-def _start_local(address: str, store: str) -> Iterator[Cluster]:
+def _start_local(address: str, store: str | None) -> Iterator[Cluster]:
     """A scheduler in this process and N workers of this machine, which only this run can talk to."""
     from distributed import LocalCluster
     from distributed.security import Security
@@ -290,10 +262,11 @@ def _start_local(address: str, store: str) -> Iterator[Cluster]:
         raise ConfigurationError(f"{address}: name the number of workers, e.g. {LOCAL}4")
     offers = {"MEMORY": float(psutil.virtual_memory().total // int(count))}
     with ExitStack() as stack:
-        if store == str(OWN_STORE.resolve()):
+        if store is None:
+            store = str(OWN_STORE.resolve())
             stack.callback(shutil.rmtree, store, ignore_errors=True)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dprec-"))
-        with _interrupts_blocked():  # also in workers: Ctrl-C is the run's, which ends them itself
+        with interrupts_blocked():  # also in workers: Ctrl-C is the run's, which ends them itself
             workers = LocalCluster(
                 n_workers=int(count),
                 threads_per_worker=1,
@@ -308,16 +281,6 @@ def _start_local(address: str, store: str) -> Iterator[Cluster]:
         cluster = Cluster(_client(workers), address, store, offers)
         stack.callback(cluster.stop)
         yield cluster
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    resource_tracker.ensure_running()  # which would unblock them again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def write_certificate(folder: Path) -> None:

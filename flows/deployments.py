@@ -101,14 +101,8 @@ def _serve(table: dict[str, tuple[str, str]]) -> None:
 
     from flows.pipeline import regenerate
 
-    stop = signal.getsignal(signal.SIGTERM)
-
-    class Served(Runner):
-        def handle_sigterm(self, *arguments: Any, **_: object) -> None:
-            assert callable(stop)
-            stop(*arguments)
-
-    runner = Served(limit=1)
+    runner = Runner(limit=1)
+    runner.handle_sigterm = signal.getsignal(signal.SIGTERM)  # type: ignore[assignment, method-assign]
     for name, (suite, cron) in table.items():
         deployment: Any = regenerate.to_deployment(
             name=name,

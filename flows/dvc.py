@@ -32,17 +32,17 @@ from dvc.logger import setup
 from dvc.repo import Repo
 from dvc.utils.serialize import load_path
 
-from flows.execution import holder, lives, say
+from flows.execution import Busy, holder, lives, say
 from flows.locks import LOCAL, computed_here, settle, take_committed, write_entry
 from flows.settings import is_writable, keep_shipped
-from tasks.core.errors import ConfigurationError, DprecError
+from tasks.core.errors import ConfigurationError
 from tasks.pipeline.common import atomic_write, remove
 from tasks.pipeline.provenance import is_tracked
 
 TRIED = {"dvc": "3.67.1", "dvc-data": "3.18.3", "dvc-objects": "5.2.0"}
 """Versions with which what follows was tried; `Output` and `Stage` are used as DVC itself does, and `_load` and
 `_get_cache_dir` of its cache of runs."""
-try:
+with suppress(ImportError):  # of those alone; with others stages run by `dvc repro`, without any of these
     from dvc.dvcfile import Lockfile
     from dvc.lock import LockError, make_lock
     from dvc.repo.index import Index
@@ -50,17 +50,9 @@ try:
     from dvc.stage.cache import _can_hash, _get_stage_hash
     from dvc.stage.loader import StageLoader
     from dvc_data.hashfile.state import StateNoop
-except ImportError as error:  # stages then run by `dvc repro`, without any of these
-    LACKING = [str(error)]
-else:
-    LACKING = []
 
 BY_REPRO = "DPREC_DVC_REPRO"
 """Set to 1 in the environment, stages run by `dvc repro`."""
-
-
-class Busy(DprecError):
-    """Raised when another process holds what is needed; the message names it."""
 
 
 class Project:
@@ -75,7 +67,7 @@ class Project:
     def __init__(self, repo: Any, files: list[Path], *, patient: bool = True) -> None:
         self._repo, self._files, self._patient = repo, files, patient
         untried = [f"{name} {version(name)} was not tried" for name, tried in TRIED.items() if version(name) != tried]
-        self.why_by_repro = "as asked for" if os.environ.get(BY_REPRO) == "1" else ", ".join(untried or LACKING)
+        self.why_by_repro = "as asked for" if os.environ.get(BY_REPRO) == "1" else ", ".join(untried)
         """Why stages run by `dvc repro`; empty if they do not."""
         self.stopped = threading.Event()
         """Set it, and nothing is waited for any more."""

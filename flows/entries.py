@@ -36,7 +36,6 @@ def add(name: str, entries: Mapping[str, Mapping[str, object]], texts: Mapping[s
     """Add entries to sections of params.yaml, and a suite. Anyone who calls it holds the project.
 
     Args:
-        name: of the suite.
         entries: section -> what it gets at its end; what it has already stays.
         texts: file of the suite -> what it says.
 
@@ -68,11 +67,7 @@ def add(name: str, entries: Mapping[str, Mapping[str, object]], texts: Mapping[s
 
 
 def _stage(staging: Path, name: str, text: str, texts: Mapping[str, str]) -> None:
-    """Write all that is to be added into a folder of its own, and check it there.
-
-    Raises:
-        ConfigurationError: it would not be accepted.
-    """
+    """Write all that is to be added into a folder of its own, and check it there."""
     remove(staging)
     folder = staging / params.own_file(name).parent
     suites = params.own_file(name).parent.parent  # whose trials may have chosen this one's configurations
@@ -96,11 +91,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _inserted(text: str, section: str, entry: Mapping[str, object]) -> str:
-    """The text of params.yaml with an entry more at the end of a section, all else as it was.
-
-    Raises:
-        ConfigurationError: the section is not written as a block, or has another entry of that name.
-    """
+    """The text of params.yaml with an entry more at the end of a section, all else as it was."""
     lines = text.splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if re.match(rf"{section}:\s*(#.*)?$", line)]
     if len(starts) != 1:
@@ -118,19 +109,13 @@ def _inserted(text: str, section: str, entry: Mapping[str, object]) -> str:
     return "".join([*lines[:end], *([] if lines[end - 1].endswith("\n") else ["\n"]), block, *lines[end:]])
 
 
-def require_known(suite: str, *, to_run: bool = False, elsewhere: bool = False) -> None:
+def require_known(suite: str, *, to_run: bool = False) -> None:
     """Refuse a suite that this project does not have, before anything is done; a prepared one will do `to_run`.
 
-    Args:
-        to_run: whether it is to run, on the device that was asked for.
-        elsewhere: whether on the devices of a cluster's workers.
-
     Raises:
-        ConfigurationError: the parameters are wrong, there is no such suite, or, `to_run`, no such device.
+        ConfigurationError: the parameters are wrong, or there is no such suite.
     """
     suites = params.load().suites
-    if to_run and not elsewhere:
-        require_device()
     if suite not in suites and (folder := _prepared(suite)):
         if not to_run:
             raise ConfigurationError(f"{folder}: no suite yet; `dprec run {suite}` makes one of it in suites/")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -31,8 +31,6 @@ LOCK = DATA / ".lock"
 REFRESH_SECONDS = 5.0  # between two states of one progress bar
 GRACE_SECONDS = 20.0  # for an interrupted stage to put its files in order
 
-OnLine = Callable[[str], None]
-
 
 class StageFailed(DprecError):
     """Raised when a stage did not end well; the message is the stage's own last word."""
@@ -42,8 +40,8 @@ class Killed(StageFailed):
     """Raised when a signal ended a stage."""
 
 
-class AlreadyRunning(DprecError):
-    """Raised when another run holds the project."""
+class Busy(DprecError):
+    """Raised when another process holds what is needed; the message names it."""
 
 
 @dataclass
@@ -57,7 +55,7 @@ class Processes:
     def run(
         self,
         command: str,
-        on_line: OnLine,
+        on_line: Callable[[str], None],
         on_share: Callable[[float], None] = lambda _: None,
         *,
         stage: str = "",
@@ -88,7 +86,7 @@ class Processes:
                     on_share(share)
                 on_line(last)
             if process.wait() != 0:
-                raise (Killed if process.returncode < 0 else StageFailed)(_reason(last, process.returncode))
+                raise (Killed if process.returncode < 0 else StageFailed)(reason(last, process.returncode))
         except StageFailed:
             raise
         except BaseException:  # its lines have no reader any more
@@ -160,7 +158,7 @@ def hold_project(what: str, *, wait: bool = False) -> Iterator[None]:
     """Hold the project for one run; a second one is refused, or waits. The same process may enter again.
 
     Raises:
-        AlreadyRunning: another run holds the project (and `wait` is false).
+        Busy: another run holds the project (and `wait` is false).
     """
     from filelock import FileLock, Timeout
 
@@ -173,7 +171,7 @@ def hold_project(what: str, *, wait: bool = False) -> Iterator[None]:
         whose = owner.read_text(errors="replace") if owner.is_file() else ""
         message = f"another run holds this project ({whose or 'just started'})"
         if not wait:
-            raise AlreadyRunning(f"{message}; wait for it with --wait") from None
+            raise Busy(f"{message}; wait for it with --wait") from None
         print(f"{message}; waiting for it to end", flush=True)
         lock.acquire()
     try:
@@ -219,17 +217,13 @@ def _signal(process: subprocess.Popen[bytes] | warm.Fork, number: int) -> bool:
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
     """Lines as they come; of the many states of a progress bar (which end in a carriage return) one now and then."""
-    pending, last_shown = b"", -math.inf
-    while chunk := os.read(stream.fileno(), 65536):
-        *complete, pending = re.split(rb"(?<=\n)|(?<=\r)(?=[^\n])", pending + chunk)
-        for line in complete:
-            if line.endswith(b"\r"):
-                if not line.strip() or time.monotonic() - last_shown < REFRESH_SECONDS:
-                    continue
-                last_shown = time.monotonic()
-            yield line.decode("utf-8", "replace").rstrip()
-    if pending.strip():
-        yield pending.decode("utf-8", "replace").rstrip()
+    last_shown = -math.inf
+    for line in io.TextIOWrapper(stream, "utf-8", "replace", newline=""):
+        if line.endswith("\r"):
+            if not line.strip() or time.monotonic() - last_shown < REFRESH_SECONDS:
+                continue
+            last_shown = time.monotonic()
+        yield line.rstrip()
 
 
 def progress(line: str) -> tuple[str, float | None]:
@@ -241,7 +235,7 @@ def progress(line: str) -> tuple[str, float | None]:
         return line, None
 
 
-def _reason(last: str, code: int) -> str:
+def reason(last: str, code: int) -> str:
     """The stage's own last line if it ended by itself; otherwise the signal that ended it."""
     if code == -signal.SIGKILL:
         return "killed by SIGKILL (out of memory?)"

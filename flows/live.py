@@ -8,9 +8,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
@@ -28,13 +27,10 @@ ENDS = ("run", "cached", "failed")
 FORMS = {"starts": "starts ({})", "line": "| {}", "failed": "failed: {}"}
 
 
-class Lines(AbstractContextManager[Any]):
+class Lines:
     """One line for each event, for logs: with the time of day and, where a stage has run, what is left of the run.
 
-    Args:
-        todo: what is to be run.
-        seconds: expected of each stage that will or may run.
-        jobs: stages that run at the same time.
+    seconds: expected of each stage that will or may run; jobs: stages that run at the same time.
     """
 
     def __init__(self, todo: Plan, seconds: Mapping[str, float], jobs: int) -> None:
@@ -101,12 +97,7 @@ class Lines(AbstractContextManager[Any]):
 
 
 class Live(Lines):
-    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen.
-
-    Args:
-        todo, seconds, jobs: as of `Lines`.
-        console: where it is shown.
-    """
+    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen."""
 
     def __init__(self, todo: Plan, seconds: Mapping[str, float], jobs: int, console: Console) -> None:
         super().__init__(todo, seconds, jobs)
@@ -157,14 +148,14 @@ class _Left(ProgressColumn):
         return Text(self._left(), style="progress.remaining")
 
 
-def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force: bool) -> Lines:
+def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int) -> Lines:
     """The live view in a terminal; lines where output goes elsewhere, with --debug, and under Prefect's own runner.
 
-    recorded: `flows.cost.kind_and_name` -> seconds of earlier runs; force: whether all stages run.
+    recorded: `flows.cost.kind_and_name` -> seconds of earlier runs.
     """
     console = Console(file=sys.stdout)
     plain = not console.is_terminal or console.is_dumb_terminal
-    seconds = expected_seconds([step.name for step in todo.steps if force or not step.cached], recorded)
+    seconds = expected_seconds([step.name for step in todo.pending], recorded)
     if plain or os.environ.get("DPREC_DEBUG") == "1" or "PREFECT__FLOW_RUN_ID" in os.environ:
         return Lines(todo, seconds, jobs)
     return Live(todo, seconds, jobs, console)

@@ -57,8 +57,7 @@ def settle(suite: str, *, shared: bool) -> None:
     lock = own_file(suite).with_name("dvc.lock")
     if shared:
         if (computed := computed_here(lock)) != lock:
-            with atomic_write(lock) as new:
-                shutil.copyfile(computed, new)
+            _replace(lock, computed.read_text(encoding="utf-8"))
         return
     committed = git("show", f"HEAD:./{lock.as_posix()}")
     if committed is None or not lock.is_file():
@@ -71,11 +70,8 @@ def settle(suite: str, *, shared: bool) -> None:
     of_another = machines and not any(machine["processor"].startswith(processor()) for machine in machines)
     if git("diff", "--quiet", "HEAD", "--", (RESULTS / suite).as_posix()) is None or not of_another:
         return
-    LOCAL.mkdir(parents=True, exist_ok=True)
-    with atomic_write(LOCAL / hashlib.sha256(committed.encode()).hexdigest()) as new:
-        shutil.copyfile(lock, new)
-    with atomic_write(lock) as new:
-        new.write_text(committed, encoding="utf-8")
+    _replace(LOCAL / hashlib.sha256(committed.encode()).hexdigest(), text)
+    _replace(lock, committed)
 
 
 def take_committed(lock: Path) -> None:
@@ -85,6 +81,10 @@ def take_committed(lock: Path) -> None:
     if committed is None:
         lock.unlink()
     else:
-        with atomic_write(lock) as new:
-            new.write_text(committed, encoding="utf-8")
+        _replace(lock, committed)
     say(lock.as_posix(), f"damaged, kept as {lock.name}.damaged; the committed one is used, if there is one")
+
+
+def _replace(path: Path, text: str) -> None:
+    with atomic_write(path) as new:
+        new.write_text(text, encoding="utf-8")

@@ -7,7 +7,6 @@ can be edited afterwards; docs/custom-data.md explains every key.
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from tasks.core.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
 from tasks.external.reading import Column, Given, Names, iso_seconds
+from tasks.pipeline.provenance import git
 from tasks.stages.data import scale_of, tables_of
 
 LICENCE = "Own data, for use in this company only."
@@ -45,18 +45,15 @@ def begin(
     Nothing is written if anything is wrong. What an earlier, killed call with the same files has left is completed.
 
     Args:
-        name: of the data set and of the suite.
-        ratings: users' interactions; CSV or Parquet, with a column for the user and one for the item.
         people: what users are, or None.
         names: columns that are not recognised by usual names.
-        licence: who may see the data; every report says it.
         wait: wait for another command that holds the project to end.
 
     Raises:
         ConfigurationError: the name is taken or no name, or this is no project; git would take a file, or its path
             cannot be used; no file has a column that is named.
         DataError: a file is missing, of another kind or malformed, or a column is missing or ambiguous.
-        AlreadyRunning: another command holds the project (and `wait` is false).
+        Busy: another command holds the project (and `wait` is false).
     """
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(f"{name!r}: no name; it takes small letters, digits and hyphens")
@@ -96,14 +93,8 @@ def _require_usable(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         raise ConfigurationError(f"{path}: the path is not UTF-8, as params.yaml is; rename it") from None
-    if not path.is_file():
-        return
-    try:
-        checked = path if path.is_absolute() else f"./{path}"
-        taken = subprocess.run(["git", "check-ignore", "-q", checked], capture_output=True, check=False)
-    except FileNotFoundError:
-        return
-    if taken.returncode == 1:  # 0: git ignores it; 128: it is not under git, or nothing here is
+    listing = ("--literal-pathspecs", "ls-files", "--cached", "--others", "--exclude-standard", "--")
+    if path.is_file() and git(*listing, str(path)):
         raise ConfigurationError(
             f"{path}: git would take it, with all that it says of people; move it to own/, which git and images leave "
             "out, or out of the project"
@@ -169,13 +160,11 @@ def _users(path: Path, names: Names, notes: list[str]) -> dict[str, object]:
     Features are named after their columns, in small letters of ASCII, and numbered where that gives a name twice.
     """
     user = str(reading.role_column(path, "user", names))
-    columns = reading.columns_of(path, [user])
-    lines, rows = reading.rows_of(path, {name: Column("id") if name == user else TEXT for name in columns})
+    columns = [name for name in reading.columns_of(path, [user]) if name != user]
+    lines, rows = reading.rows_of(path, {user: Column("id")} | dict.fromkeys(columns, TEXT))
     features: list[dict[str, Any]] = []
     used = {"user"}  # which is the id's
     for name in columns:
-        if name == user:
-            continue
         values = rows[name]
         empty = values.is_null().any() or bool((values == "").any())
         present = values.replace("", None).drop_nulls()

@@ -12,8 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ from flows.execution import Killed, Processes, StageFailed, hold_project, say
 from flows.live import Lines, view
 from flows.plan import Plan, Step, current_project
 from flows.server import link
-from flows.units import Unit, Units
+from flows.units import Unit, Units, units_of
 from tasks.config import params
 from tasks.core.errors import ConfigurationError, DprecError
 from tasks.pipeline.common import REPORTS, private
@@ -57,7 +56,7 @@ def run_stage(step: Step, run: Run) -> State[Any]:
     Raises:
         StageFailed: with the stage's own last word.
     """
-    if run.is_idle(step):
+    if step.cached:
         run.screen.show("cached", step.name, "cached")
         return Completed(name="Cached", message="up to date")
     logger = get_run_logger()
@@ -67,11 +66,12 @@ def run_stage(step: Step, run: Run) -> State[Any]:
         run.screen.show("line", step.name, line)
 
     def command(line: str) -> None:
-        with run.units.working(step.name, step.command) as again:
+        parts = units_of(step.command)
+        with run.units.working(step.name, *parts) if parts else nullcontext(run.force) as again:
             on_share = partial(run.screen.progress, step.name)
             run.processes.run(line, on_line, on_share, stage=step.name, force=again)
 
-    run.screen.show("starts", step.name, "forced" if run.force else step.why)
+    run.screen.show("starts", step.name, step.why)
     start = time.monotonic()
     try:
         ran = run.project.reproduce(step.address, command, force=run.force)
@@ -88,7 +88,7 @@ def run_stage(step: Step, run: Run) -> State[Any]:
     return Completed(message=f"ran for {took}")
 
 
-@task(name="unit", cache_policy=NO_CACHE, persist_result=False)
+@task(name="unit", task_run_name="{unit.name}", cache_policy=NO_CACHE, persist_result=False)
 def run_unit(unit: Unit, run: Run) -> State[Any]:
     """One unit of a stage that runs at the same time.
 
@@ -148,17 +148,21 @@ def regenerate(
         stack.enter_context(hold_project(f"suite {suite}", wait=wait))
         take_prepared(suite)
         project = stack.enter_context(current_project(suite))
-        todo = plan.read(f"report@{suite}", project)
+        todo = plan.read(f"report@{suite}", project, force=force)
         if project.why_by_repro:
             say("DVC", f"{project.why_by_repro}: stages run by `dvc repro`, which is slower")
-        if force or len(todo.pending) >= MANY:
+        if len(todo.pending) >= MANY:
             warm.prepare()
         reached = stack.enter_context(connect(cluster, store, insecure=insecure_cluster)) if cluster else None
         jobs = jobs or os.cpu_count() or 1
-        with view(todo, recorded_seconds(Path()), jobs, force) as screen:
+        with view(todo, recorded_seconds(Path()), jobs) as screen:
             run = Run(suite, todo, project, reached, screen, jobs, force)
-            with _stopping(run):
+            try:
                 failed, left = run()
+            except BaseException:  # Ctrl-C, a cancelled flow run: it ends its stages and units too
+                project.stopped.set()
+                run.processes.stop()
+                raise
         for name in left:
             screen.show("left", name, "not run: what it needs failed")
             logger.warning("%s was not run: what it needs failed", name)
@@ -167,8 +171,8 @@ def regenerate(
             raise StageFailed("; ".join(f"{', '.join(names)} failed: {reason}" for reason, names in reasons.items()))
         project.settle(suite)
         show(suite)
-    ran = len(todo.steps) if force else len(todo.pending)
-    return Completed(message=f"{len(todo.steps)} stages, {ran} looked at again: {REPORTS / suite / 'index.html'}")
+    counts = f"{len(todo.steps)} stages, {len(todo.pending)} looked at again"
+    return Completed(message=f"{counts}: {REPORTS / suite / 'index.html'}")
 
 
 def show(suite: str) -> None:
@@ -200,16 +204,9 @@ class Run:
         needs = needs_of(suite, todo)  # without a cluster, too: a name that is misspelt is said at once
         self.units: Units | ClusterUnits = Units(self.processes, self.slots, self._changed.set, force=force)
         if cluster is not None:
-            addresses = {step.name: step.address for step in todo.steps}
-            self.units = ClusterUnits(
-                cluster,
-                self.processes,
-                self.slots,
-                self.submit_unit,
-                reads=lambda stage: project.input_files(addresses[stage]),
-                needs=needs,
-                force=force,
-            )
+            with_units = [step for step in todo.steps if units_of(step.command)]
+            reads = {step.name: project.input_files(step.address) for step in with_units}
+            self.units = ClusterUnits(cluster, self.processes, self.slots, self.submit_unit, reads, needs, force=force)
 
     def __call__(self) -> tuple[dict[str, str], list[str]]:
         """Failed stages with their reasons, and the stages that were not run because of them, both in order."""
@@ -237,7 +234,7 @@ class Run:
 
     def _start(self, step: Step) -> bool:
         """Submit a stage whose inputs are there, if there is a slot for it or it needs none; whether that was done."""
-        if not self.is_idle(step) and not self.slots.acquire(blocking=False):
+        if not step.cached and not self.slots.acquire(blocking=False):
             return False
         kind = step.name.partition("@")[0]
         delays = RETRY_DELAYS if kind == RETRIED else []
@@ -251,51 +248,34 @@ class Run:
 
     def submit_unit(self, unit: Unit) -> PrefectFuture[Any]:
         """Make a unit a task run."""
-        return run_unit.with_options(task_run_name=unit.name).submit(unit, self, return_state=False)
+        return run_unit.submit(unit, self, return_state=False)
 
     def _end(self, step: Step, _: PrefectFuture[Any]) -> None:
-        if not self.is_idle(step):
+        if not step.cached:
             self.slots.release()
         self._ended.append(step.name)
         self._changed.set()
 
-    def is_idle(self, step: Step) -> bool:
-        """Whether a stage has nothing to do."""
-        return step.cached and not self.force
 
-
-def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
-    """What the suite's parameters say that the units of a stage need, or of all stages of its kind.
+def needs_of(suite: str, todo: Plan) -> dict[str, Needs]:
+    """What the suite's parameters say that the units of each stage need, or of all stages of its kind.
 
     Raises:
         ConfigurationError: they name a stage that the suite does not have.
     """
     resources = params.load().suites[suite].resources or {}
-    stages = {step.name for step in todo.steps} | {step.name.partition("@")[0] for step in todo.steps}
+    kinds = {step.name: step.name.partition("@")[0] for step in todo.steps}
     for name in resources:
-        if name not in stages:
+        if name not in kinds and name not in kinds.values():
             raise ConfigurationError(f"{params.own_file(suite)}: resources.{name}: {suite} has no such stage")
-
-    def of_stage(stage: str) -> Needs:
-        wanted = resources.get(stage, resources.get(stage.partition("@")[0], {}))
-        needs = {"MEMORY": wanted.get("memory_mb", 0) * 1e6, "GPU": wanted.get("gpus", 0)}
-        return {name: amount for name, amount in needs.items() if amount}
-
-    return of_stage
+    needs = {}
+    for name, kind in kinds.items():
+        wanted = resources.get(name, resources.get(kind, {}))
+        amounts = {"MEMORY": wanted.get("memory_mb", 0) * 1e6, "GPU": wanted.get("gpus", 0)}
+        needs[name] = {resource: amount for resource, amount in amounts.items() if amount}
+    return needs
 
 
 def _message(state: State[Any]) -> str:
     error = state.result(raise_on_failure=False)
     return str(error) if isinstance(error, Exception) else str(state.message)
-
-
-@contextmanager
-def _stopping(run: Run) -> Iterator[None]:
-    """Whatever ends the run early (Ctrl-C, a cancelled flow run) ends its stages and units too."""
-    try:
-        yield
-    except BaseException:
-        run.project.stopped.set()
-        run.units.stop()
-        run.processes.stop()
-        raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,15 +72,18 @@ class Plan:
         return tuple(step for step in self.steps if not step.cached)
 
 
-def read(target: str, project: Project) -> Plan:
+def read(target: str, project: Project, *, force: bool = False) -> Plan:
     """The stages below `target`, e.g. `report@gerai`, and what changed in them. Nothing is run.
+
+    force: every stage is to run.
 
     Raises:
         ConfigurationError: there is no such stage.
     """
     if target not in project.stages:
         raise ConfigurationError(f"{target}: there is no such stage in dvc.yaml; `dprec check` shows what there is")
-    return Plan(target, tuple(_steps(project, project.stages[target], {})))
+    steps = _steps(project, project.stages[target], {})
+    return Plan(target, tuple(replace(step, reasons=("forced",)) if force else step for step in steps))
 
 
 def read_all(project: Project) -> list[Plan]:

@@ -128,13 +128,13 @@ def show_headline(suite: str) -> None:
     about = Column("what"), Column("system"), *numbers, Column("not significantly worse")
     table = make_table(f"{suite}: {board.measure.label}", *about)
     for name, row in decision(board).items():
-        share, gain = (row or {}).get("share"), (row or {}).get("gain")  # of a row of `Board.answers`
+        if row is None:
+            table.add_row(name, *["–"] * 7)
+            continue
+        share, gain, half = row.get("share"), row.get("gain"), row.get("half")  # of a row of `Board.answers`
+        utility = f"{row['utility']:.3f}" + ("" if half is None else f" ± {half:.3f}")
         compared = "–" if share is None else f"{share:.0%}", "–" if gain is None else f"{gain:+.3f}"
-        half = (row or {}).get("half")
-        cells = ["–"] * 7
-        if row is not None:
-            utility = f"{row['utility']:.3f}" + ("" if half is None else f" ± {half:.3f}")
-            cells = [row["system"], utility, *compared, *budget(row), ", ".join(row.get("as_good", ())) or "–"]
+        cells = [row["system"], utility, *compared, *budget(row), ", ".join(row.get("as_good", ())) or "–"]
         table.add_row(name, *map(escape, cells))
     print_table(table)
     if command := release_command(suite, board):
@@ -216,14 +216,13 @@ def export(suite: str, experiment: str, form: str) -> str:
     by, totals = measure(results, paper_of(results)), budgets(results)
     cards = {system.experiment: card(results, system, by, totals) for system in results.suite.compared}
     private = {
-        name: losses
+        name: max(losses, key=lambda loss: loss.privacy_parameters is not None)  # the first of them that has some
         for name, each in cards.items()
         if (losses := [of for of in each.privacy_loss if of.claimed is not None or of.privacy_parameters is not None])
     }
     if experiment not in private:
         raise ConfigurationError(f"{experiment}: no private system of {suite} (have {', '.join(private)})")
-    losses = private[experiment]
-    loss = next((loss for loss in losses if loss.privacy_parameters is not None), losses[0])
+    loss = private[experiment]
     if form == "opendp":
         return exports.opendp({"card": cards[experiment], "loss": loss}, date.today().isoformat())
     parameters = loss.privacy_parameters
@@ -244,16 +243,15 @@ def export(suite: str, experiment: str, form: str) -> str:
 class NothingRun(DataError):
     """There are no regenerated numbers."""
 
+    exit_code = 2
 
-def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str], str]:
+
+def compare_with_revision(suite: str, revision: str) -> None:
     """Compare `data/results/<suite>/metrics.csv` with that of a git revision, or as it was shipped without git.
-
-    Returns:
-        How many numbers were compared, those that differ by more than their tolerance, and whose the others are.
 
     Raises:
         NothingRun: the suite was not run here to its end, so that the file is the committed one.
-        DataError: one of the two is not there.
+        DataError: one of the two is not there, or numbers, which are printed, differ by more than their tolerance.
     """
     from flows import plan  # with DVC
 
@@ -283,4 +281,9 @@ def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str], st
     if before is None:
         raise DataError(f"{path}: {revision} has no numbers to compare with")
     regenerated = means(path.read_text(encoding="utf-8"), str(path))
-    return *compare(means(before, there), regenerated, bands(load().suites[suite])), whose
+    total, outside = compare(means(before, there), regenerated, bands(load().suites[suite]))
+    for difference in outside:
+        print(difference)
+    if outside:
+        raise DataError(f"{len(outside)} of {total} numbers of {suite} left their band around those of {whose}")
+    print(f"{suite}: {total} numbers agree with those of {whose}")

@@ -15,12 +15,8 @@ import sys
 import threading
 from contextlib import suppress
 from functools import partial
-from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
-from typing import BinaryIO
+from tempfile import TemporaryFile
 
 import httpx
 from rich.console import Console
@@ -33,6 +29,8 @@ CREDENTIAL = "PREFECT_API_AUTH_STRING"  # the variable from which Prefect's clie
 ADDRESS = "DPREC_REPORTS"
 """The variable that says where reports are served; runs of a schedule inherit it."""
 HOST = "127.0.0.1"
+HEADERS = [("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer")]
+"""Of reports."""
 APP = ("--factory", "prefect.server.api.server:create_app", "--log-level", "critical", "--lifespan", "on")
 
 
@@ -108,46 +106,21 @@ class Server:
         self._process.kill()
 
 
-class _ReportServer(ThreadingHTTPServer):
-    def handle_error(self, *_: object) -> None:
-        """Nothing: what a stranger sends and breaks off is for no terminal."""
-
-
-class _Reports(SimpleHTTPRequestHandler):
-    """The files of one folder, without lists of files."""
-
-    timeout = 10.0  # seconds; who asks for nothing for so long is left
-
-    def send_head(self) -> BytesIO | BinaryIO | None:
-        try:
-            return super().send_head()
-        except ValueError:  # no name of a file
-            self.send_error(HTTPStatus.NOT_FOUND)
-            return None
-
-    def list_directory(self, path: object) -> None:  # noqa: ARG002  # it is given by name
-        self.send_error(HTTPStatus.NOT_FOUND)
-
-    def end_headers(self) -> None:
-        for name, value in (("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer")):
-            self.send_header(name, value)
-        super().end_headers()
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing: the terminal belongs to the runs."""
-
-
 def serve() -> str:
     """Serve reports to this machine until the process ends; their address, which the environment has from now on.
 
     It cannot be guessed, and has no slash at its end. There need not be any reports yet.
     """
-    secret, above = secrets.token_urlsafe(16), TemporaryDirectory(prefix="dprec-")
-    atexit.register(above.cleanup)
-    Path(above.name, secret).symlink_to(REPORTS.resolve())
-    server = _ReportServer((HOST, 0), partial(_Reports, directory=above.name))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    os.environ[ADDRESS] = f"http://{HOST}:{server.server_port}/{secret}"
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+    from starlette.staticfiles import StaticFiles
+
+    secret, listening = secrets.token_urlsafe(16), socket.create_server((HOST, 0))
+    reports = StaticFiles(directory=REPORTS.resolve(), html=True, check_dir=False)
+    config = uvicorn.Config(Starlette(routes=[Mount(f"/{secret}", reports)]), log_level="critical", headers=HEADERS)
+    threading.Thread(target=uvicorn.Server(config).run, args=([listening],), daemon=True).start()
+    os.environ[ADDRESS] = f"http://{HOST}:{listening.getsockname()[1]}/{secret}"
     return os.environ[ADDRESS]
 
 

@@ -17,8 +17,6 @@ from tasks.pipeline.common import RESULTS
 
 SHIPPED = Path(".dvc/tmp/shipped")
 """A copy of each suite's `metrics.csv`, as it was in a project without git before anything ran."""
-
-
 WITHOUT_PROJECT = ("audit", "release")
 WRITING = ("init", "run", "schedule", "scrub", "tune")
 """Commands for which a project that may not be written to will not do; elsewhere DVC writes to a folder of its own."""
@@ -54,18 +52,6 @@ def is_writable(root: Path) -> bool:
     return os.access(root, os.W_OK)
 
 
-def require(command: str, root: Path) -> None:
-    """Refuse a command that writes in a project that may not be written to.
-
-    Raises:
-        ConfigurationError: so it is.
-    """
-    if command in WRITING and not is_writable(root):
-        raise ConfigurationError(
-            f"{root}: may not be written to, as `dprec {command}` does; run it in a clone of yours"
-        )
-
-
 def keep_shipped() -> None:
     """Copy the numbers of a project without git, for comparison."""
     SHIPPED.mkdir(parents=True, exist_ok=True)
@@ -76,7 +62,7 @@ def keep_shipped() -> None:
 def apply(root: Path) -> None:
     """Set what must be set before Prefect, DVC or Great Expectations is imported; what the user set stays."""
     site = root / ".dvc" / "tmp" / "site"
-    if (root / ".dvc").is_dir() and not is_writable(root):
+    if not is_writable(root):
         elsewhere = TemporaryDirectory(prefix="dprec-")
         atexit.register(elsewhere.cleanup)
         site = Path(elsewhere.name)
@@ -95,6 +81,5 @@ def apply(root: Path) -> None:
     }
     for key, value in defaults.items():
         os.environ.setdefault(key, value)
-    if (root / ".dvc").is_dir():
-        site.mkdir(parents=True, exist_ok=True)
-        site.chmod(0o700)  # DVC lets all users write to what it makes there
+    site.mkdir(parents=True, exist_ok=True)
+    site.chmod(0o700)  # DVC lets all users write to what it makes there

@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from flows import plan, settings
 from flows.dvc import Project, name_of, open_project
 from tasks.config import messages
-from tasks.config.messages import first_error
 from tasks.config.params import load
 from tasks.core.errors import ConfigurationError, DataError, DprecError
 from tasks.pipeline import keys
@@ -61,7 +60,7 @@ def read_allowed() -> dict[str, Reason]:
     try:
         return TypeAdapter(dict[str, Reason]).validate_python(content)
     except ValidationError as error:
-        raise ConfigurationError(f"{ALLOWED}: {first_error(error)}") from error
+        raise ConfigurationError(f"{ALLOWED}: {messages.first_error(error)}") from error
 
 
 def problems(project: Project, excused: dict[str, Reason]) -> list[str]:

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last: a closed terminal
@@ -56,6 +57,17 @@ def end_on_signal(message: str) -> Iterator[None]:
             raise
         print(message, file=sys.stderr)
         raise SystemExit(CODE) from None
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Processes that are started meanwhile do not see Ctrl-C, which is for this one: it ends them itself."""
+    resource_tracker.ensure_running()  # which would unblock it again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _handle(stop: signal._HANDLER) -> None:

@@ -2,8 +2,8 @@
 
 A store is a folder or anything else that `fsspec` opens by an address: `s3://…`, `gcs://…`, `ssh://…`. Below it lie
 
-    files/SHA-256             inputs of units, files of finished units, lists of inputs
-    units/FOLDER.json         the manifest of a finished unit (`tasks.pipeline.runs`), written after its files
+    files/SHA-256             inputs of units, files of finished units, lists of either
+    units/FOLDER              the name of the list of a finished unit, written after its files
 
 Every file is hashed when it is read, which shows damage. It shows no forgery: who may write there decides what a unit's
 results are. No one needs to lock anything, and what is removed from a store is put there or computed again.
@@ -25,11 +25,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from flows.execution import say
+from flows.execution import StageFailed, reason, say
 from tasks.core.disk import rename
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.pipeline import runs
@@ -65,10 +66,14 @@ class Store:
             raise ConfigurationError(f"{address}: no store that can be opened ({line_of(error)})") from None
         self._renames = bool(RENAMED & protocols)
 
-    def put_files(self, paths: Iterable[Path]) -> str:
-        """Put files and all below folders there, whose paths are relative, and a list of them; the list's name."""
+    def put_files(self, paths: Iterable[Path], above: Path = Path()) -> str:
+        """Put files and all below folders there, and a list of them by their paths from `above`; the list's name."""
         files = sorted({file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])})
-        listed = {file.as_posix(): self._put(file) for file in files if file.is_file()}
+        listed = {
+            file.relative_to(above).as_posix(): self._put(file) if file.is_file() else None
+            for file in files
+            if file.exists()
+        }
         return self._put(json.dumps(listed, sort_keys=True).encode())
 
     def get_files(self, listed: str, target: Path) -> None:
@@ -79,10 +84,14 @@ class Store:
         """
         path = target / ".list"
         self._get(listed, path)
-        table: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, str | None] = json.loads(path.read_text(encoding="utf-8"))
         path.unlink()
         for name, digest in table.items():
-            self._get(digest, _path_within(target, name))
+            place = _path_within(target, name)
+            if digest is None:  # a folder, which may be empty
+                place.mkdir(parents=True, exist_ok=True)
+            else:
+                self._get(digest, place)
 
     def put_unit(self, done: Path, folder: str) -> None:
         """Put the results of a unit there, which lie in `done` and agree with their manifest.
@@ -90,10 +99,7 @@ class Store:
         folder: of the unit, relative to the project; its name is the unit's key.
         """
         runs.verify(done, PurePosixPath(folder).name)
-        for path in sorted(done.rglob("*")):
-            if path.is_file() and path != done / runs.MANIFEST:
-                self._put(path)
-        self._write(done / runs.MANIFEST, f"units/{folder}.json")
+        self._write(self.put_files([done], done).encode(), f"units/{folder}")
 
     def get_unit(self, folder: str, done: Path) -> bool:
         """Write the results of a unit to `done`; False where they are not there, or not as its manifest has them.
@@ -103,13 +109,8 @@ class Store:
         try:
             with atomic_write(done) as target:
                 target.mkdir()
-                manifest = target / runs.MANIFEST
-                self._files.get_file(f"{self._root}/units/{folder}.json", str(manifest))
-                for name, kind in _listed(manifest).items():
-                    if kind == "folder":
-                        _path_within(target, name).mkdir(parents=True, exist_ok=True)
-                    else:
-                        self._get(kind, _path_within(target, name))
+                listed = self._files.cat_file(f"{self._root}/units/{folder}")
+                self.get_files(listed.decode(errors="replace"), target)
                 runs.verify(target, PurePosixPath(folder).name)
         except FileNotFoundError:
             return False
@@ -125,12 +126,10 @@ class Store:
         else:
             digest, size = hashlib.sha256(content).hexdigest(), len(content)
         name = f"files/{digest}"
-        try:
-            is_there = self._files.info(f"{self._root}/{name}")["size"] == size
-        except FileNotFoundError:
-            is_there = False
-        if not is_there:
-            self._write(content, name)
+        with suppress(FileNotFoundError):
+            if self._files.size(f"{self._root}/{name}") == size:
+                return digest
+        self._write(content, name)
         return digest
 
     def _write(self, content: Path | bytes, name: str) -> None:
@@ -199,15 +198,6 @@ def line_of(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _listed(manifest: Path) -> dict[str, str]:
-    """File -> its SHA-256, or `folder`, of a manifest, which no hash protects."""
-    try:
-        files = json.loads(manifest.read_text(encoding="utf-8"))["files"]
-        return {str(name): str(digest) for name, digest in files.items()}
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise DataError(f"{manifest}: no manifest") from None
-
-
 def _path_within(target: Path, name: str) -> Path:
     """A path of a list, which must not lead out of its folder."""
     parts = PurePosixPath(name).parts
@@ -216,8 +206,8 @@ def _path_within(target: Path, name: str) -> Path:
     return target.joinpath(*parts)
 
 
-def work_on(store: str, inputs: str, module: str, argument: str, label: str, folder: str, force: str) -> dict[str, str]:
-    """Work on one unit and put its results into the store.
+def work_on(store: str, inputs: str, module: str, argument: str, label: str, folder: str, force: str) -> str:
+    """Work on one unit and put its results into the store; which machine did, and for how long.
 
     Args:
         store: address of the store.
@@ -226,12 +216,11 @@ def work_on(store: str, inputs: str, module: str, argument: str, label: str, fol
         label, folder: of the unit, as the driver has them; the folder's name is its key.
         force: "1": also if it is finished.
 
-    Returns:
-        `worker` (the machine), and `seconds`, or `error`, why there are no results.
+    Raises:
+        StageFailed: with the unit's own last word, or what is wrong with the store.
     """
     os.umask(0o077)  # rows of users
     start = time.monotonic()
-    answer = {"worker": socket.gethostname()}
     try:
         shared = Store(store)
         project = _project(shared, inputs)
@@ -250,11 +239,12 @@ def work_on(store: str, inputs: str, module: str, argument: str, label: str, fol
             preexec_fn=partial(end_with, os.getpid()),
         )
         if done.returncode != 0:
-            return answer | {"error": _reason(done.stdout, done.returncode)}
+            lines = list(filter(str.strip, done.stdout.splitlines()))
+            raise StageFailed(reason(lines[-1].strip() if lines else "", done.returncode))
         shared.put_unit(project / folder / "done", folder)
-    except Exception as error:  # stores have errors of their own kinds
-        return answer | {"error": line_of(error)}
-    return answer | {"seconds": f"{time.monotonic() - start:.1f}"}
+    except Exception as error:  # stores have errors of their own kinds, which the driver may not know
+        raise StageFailed(line_of(error)) from None
+    return f"{socket.gethostname()}, {time.monotonic() - start:.1f} s"
 
 
 def environment() -> dict[str, str]:
@@ -282,10 +272,3 @@ def _project(store: Store, inputs: str) -> Path:
                 if not project.is_dir():
                     raise
     return project
-
-
-def _reason(output: str, code: int) -> str:
-    if code < 0:
-        return f"killed by signal {-code} (out of memory?)"
-    lines = [line for line in output.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else f"ended with code {code}"

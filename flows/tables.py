@@ -44,18 +44,14 @@ def show_audits(records: Iterable[Row], total: int) -> bool:
 
     records: as they end (`tasks.stages.audit.run`); total: how many there will be.
     """
-    ended = []
     columns = TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("audits", total=total)
-        for record in records:
-            ended.append(record)
-            bar.update(task, advance=1, description=f"audits, last {record['audit']}")
+        ended = sorted(bar.track(records, total, description="audits"), key=lambda record: str(record["audit"]))
     title = "ε: proved is a lower bound; the last two are proved by the same audit of the same system with less noise"
     numbers = [Column(name, justify="right") for name in NUMBERS]
     table = make_table(title, Column("system", no_wrap=True), *numbers, Column("verdict"))
     keys = ("epsilon_claimed", "epsilon_accounted", "delta", "audited_epsilon", "provable")
-    for record in sorted(ended, key=lambda record: str(record["audit"])):
+    for record in ended:
         values = [*(record[key] for key in keys), *(record["controls"].get(control) for control in ("half", "none"))]
         cells = ["-" if number is None else f"{number:.3g}" for number in values]
         verdict = "published claim refuted" if record["verdict"] == "refuted" else str(record["verdict"])

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from flows import warm
 from flows.execution import Killed, Processes, StageFailed
-from tasks.pipeline.runs import LOCK, MANIFEST
+from tasks.pipeline import runs
 from tasks.stages.units import WORK
 
 WORTH_SECONDS = 4.0
@@ -29,7 +29,7 @@ STAGES = "tasks.stages."
 
 
 @dataclass(frozen=True)
-class Unit:
+class Unit(runs.Unit):
     """A unit of a running stage."""
 
     stage: str
@@ -37,8 +37,6 @@ class Unit:
     module: str
     argument: str
     """Of the stage's command: `python -m tasks.stages.MODULE ARGUMENT`."""
-    label: str
-    folder: Path
 
     @property
     def name(self) -> str:
@@ -53,13 +51,12 @@ class Unit:
 
 @dataclass
 class _Running:
-    stage: str
-    module: str
-    argument: str
+    command: tuple[str, str, str]
+    """Stage, module and argument."""
     since: float
     """`time.time()` when it began."""
     units: list[Unit] | None = None
-    listed: bool = False
+    """None before they are asked for."""
     reason: str = ""
     taken: set[str] = field(default_factory=set)
 
@@ -68,7 +65,6 @@ class Units:
     """The units of the stages that run now, for processes of this machine. All threads of a run may call its methods.
 
     Args:
-        processes: runs what lists the units of a stage.
         slots: of idle cores; every process takes one.
         changed: called when there may be more to take than before.
         force: results from before a stage began count as unfinished.
@@ -81,11 +77,8 @@ class Units:
         self._running: dict[str, _Running] = {}
         self._lock = threading.Lock()
 
-    def stop(self) -> None:
-        """Nothing is left to stop: the processes are."""
-
     @contextmanager
-    def working(self, stage: str, command: str) -> Iterator[bool]:
+    def working(self, stage: str, module: str, argument: str) -> Iterator[bool]:
         """While a stage's command runs, its units may be taken. Where one of them failed, the stage fails with that.
 
         Yields:
@@ -94,10 +87,7 @@ class Units:
         Raises:
             StageFailed: with the reason of the unit.
         """
-        if (parts := units_of(command)) is None:
-            yield self._force
-            return
-        running = self._running[stage] = _Running(stage, *parts, since=time.time())
+        running = self._running[stage] = _Running((stage, module, argument), time.time())
         try:
             yield self._force
         except StageFailed:
@@ -115,16 +105,14 @@ class Units:
         for running in list(self._running.values()):
             if running.reason or time.time() - running.since < WORTH_SECONDS / 2:
                 continue
-            if running.units is not None:
-                if unit := self._last_unfinished(running):
-                    running.taken.add(unit.label)
-                    return unit
-                continue
             warm.prepare()  # the processes that list and work on them start with the large libraries loaded
-            if not running.listed and warm.has_ended():
-                running.listed = True
+            if running.units is None and warm.has_ended():
+                running.units = []
                 threading.Thread(target=self._list, args=(running,), daemon=True).start()
                 return None
+            if unit := self._last_unfinished(running):
+                running.taken.add(unit.label)
+                return unit
         self._slots.release()
         return None
 
@@ -141,35 +129,26 @@ class Units:
         except Killed:
             raise
         except StageFailed as error:
-            with self._lock:
-                first = running is not None and not running.reason
-                if running is not None and first:
+            with self._lock:  # a second interrupt would cut the stage's end short
+                if running is not None and not running.reason:
                     running.reason = str(error)
-            if first:
-                self._processes.end(unit.stage)
+                    self._processes.end(unit.stage)
             raise
         finally:
             self._slots.release()
 
     def _last_unfinished(self, running: _Running) -> Unit | None:
         """The last unit that no process works on, where the stage itself has another one to work on."""
-        units = running.units or []
-        left = [unit for unit in units if not self._is_finished(unit, running.since)]
+        units, begun = running.units or [], running.since if self._force else 0.0
+        left = [unit for unit in units if unit.written <= begun]
         each = (time.time() - running.since) / (1 + len(units) - len(left))
         free = [unit for unit in left if unit.label not in running.taken and not _is_locked(unit)]
         return free[-1] if free and len(left) > 1 and each * len(free) >= WORTH_SECONDS else None
 
-    def _is_finished(self, unit: Unit, since: float) -> bool:
-        try:
-            written = (unit.folder / "done" / MANIFEST).stat().st_mtime
-        except OSError:
-            return False
-        return not self._force or written >= since
-
     def _list(self, running: _Running) -> None:
         try:
             with suppress(StageFailed):  # a stage that cannot be asked says itself what is wrong
-                running.units = list_units(self._processes, running.stage, running.module, running.argument)
+                running.units = list_units(self._processes, *running.command)
         finally:
             self._slots.release()
             self._changed()
@@ -185,7 +164,7 @@ def list_units(processes: Processes, stage: str, module: str, argument: str) -> 
     processes.run(f"python -m {STAGES}units {module} {argument}", lines.append, stage=stage)
     try:
         table = json.loads(lines[-1])
-        return [Unit(stage, module, argument, label, Path(folder)) for label, folder in table.items()]
+        return [Unit(label, Path(folder), stage, module, argument) for label, folder in table.items()]
     except (ValueError, IndexError, AttributeError, TypeError):
         raise StageFailed(f"{module} {argument}: its units are not what was expected: {' '.join(lines)}") from None
 
@@ -202,7 +181,7 @@ def _is_locked(unit: Unit) -> bool:
     if not unit.folder.is_dir():
         return False
     try:
-        with FileLock(unit.folder / LOCK, timeout=0):
+        with FileLock(unit.folder / runs.LOCK, timeout=0):
             return False
     except Timeout:
         return True

@@ -14,9 +14,11 @@ import sys
 import threading
 from functools import cache
 from importlib import import_module
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+
+from flows.stopping import interrupts_blocked
 
 LOADED = (
     "torch._dynamo",  # the first optimiser of a process asks for it
@@ -49,12 +51,10 @@ def prepare() -> None:
 
 
 def _wait() -> None:
-    resource_tracker.ensure_running()  # which would unblock SIGINT again
-    # Also in the fork server, which inherits it: Ctrl-C is for this process alone.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        first = _context.Process()  # it does nothing
-        first.start()
+        with interrupts_blocked():
+            first = _context.Process()  # it does nothing
+            first.start()
         first.join()
         if first.exitcode == 0:
             _ready.set()
@@ -72,7 +72,7 @@ class Fork:
         self._process: BaseProcess = _context.Process(target=_run, args=(module, arguments, environment, writer))
         self._process.start()
         writer.close()
-        self.pid = self._process.pid or 0
+        self.pid, self.returncode = self._process.pid or 0, 0
         self.stdout = os.fdopen(os.dup(reader.fileno()), "rb")
         reader.close()
         os.read(self.stdout.fileno(), len(STARTED))  # from here on it has a session of its own
@@ -80,13 +80,9 @@ class Fork:
     def wait(self) -> int:
         """Its exit code; where a signal ended it, the negative of that."""
         self._process.join()
-        return self.returncode
-
-    @property
-    def returncode(self) -> int:
-        """As of `wait`, once it ended."""
         code = self._process.exitcode or 0
-        return -signal.SIGKILL if code == LOST else code  # the fork server is gone, and the stage with it or unwatched
+        self.returncode = -signal.SIGKILL if code == LOST else code  # no fork server: the stage is gone, or unwatched
+        return self.returncode
 
 
 def _run(module: str, arguments: list[str], environment: dict[str, str], output: Connection) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -169,14 +168,12 @@ def test_a_worker_refuses_a_unit_that_has_another_key_there(
     store = tmp_path / "store"
     inputs = Store(str(store)).put_files([Path("params.yaml"), *Path("suites").rglob("*.yaml"), Path("data/raw")])
     unit = ("train", "a", "s", "data/checkpoints/a/s-0123456789abcdef", "")
-    answer = shared_store.work_on(str(store), inputs, *unit)
-    assert re.search(
-        r"has other code, packages or inputs: the unit s-0123456789abcdef is s-\w{16} here", answer["error"]
-    )
-    assert "\n" not in answer["error"]
+    other = r"^.*has other code, packages or inputs: the unit s-0123456789abcdef is s-\w{16} here.*$"
+    with pytest.raises(StageFailed, match=other):
+        shared_store.work_on(str(store), inputs, *unit)
     assert not (driver.root / "data/checkpoints").exists()
-    answer = shared_store.work_on(str(store), "0" * 64, *unit)
-    assert answer["error"].endswith("not in the store; run it again")
+    with pytest.raises(StageFailed, match=r"not in the store; run it again$"):
+        shared_store.work_on(str(store), "0" * 64, *unit)
 
 
 def test_a_cluster_of_the_runs_own_talks_tls_and_ends_with_it(
@@ -221,14 +218,14 @@ def test_a_scheduler_without_tls_or_without_a_store_is_refused() -> None:
 
 
 def test_what_a_unit_needs_stands_in_the_suites_parameters(driver: Project) -> None:
-    def needs(resources: str) -> Callable[[str], Needs]:
+    def needs(resources: str) -> dict[str, Needs]:
         driver.write("suites/demo/params.yaml", own + f"resources: {resources}\n")
         return needs_of("demo", Plan("train@a", (Step("train@a", "", (), (), (), ()),)))
 
     own = (driver.root / "suites/demo/params.yaml").read_text()
-    assert needs("{train: {memory_mb: 4000}}")("train@a") == {"MEMORY": 4e9}
-    assert needs("{train: {memory_mb: 4000}, train@a: {gpus: 1}}")("train@a") == {"GPU": 1}
-    assert needs("null")("train@a") == {}
+    assert needs("{train: {memory_mb: 4000}}")["train@a"] == {"MEMORY": 4e9}
+    assert needs("{train: {memory_mb: 4000}, train@a: {gpus: 1}}")["train@a"] == {"GPU": 1}
+    assert needs("null")["train@a"] == {}
     with pytest.raises(
         ConfigurationError, match=r"suites/demo/params\.yaml: resources\.train@b: demo has no such stage"
     ):

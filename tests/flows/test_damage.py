@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from flows import locks, plan
-from flows.dvc import Busy, open_project
+from flows.dvc import open_project
+from flows.execution import Busy
 from tasks.pipeline.common import atomic_write
 from tests.faults.corruptions import rot
 from tests.flows.conftest import Project

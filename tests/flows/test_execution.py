@@ -13,7 +13,7 @@ import pytest
 
 from flows import execution
 from flows.dvc import open_project
-from flows.execution import AlreadyRunning, Processes, StageFailed, hold_project
+from flows.execution import Busy, Processes, StageFailed, hold_project
 from tasks.core.errors import ConfigurationError
 from tests.flows.conftest import HOLDS_PROJECT, Project, holding, wait_for
 
@@ -182,7 +182,7 @@ def test_a_second_run_is_refused_in_one_line_or_waits(inside: Project) -> None:
             waited.append(other.poll() is not None)
 
     with holding(HOLDS_PROJECT, inside.environment) as other:
-        refused = pytest.raises(AlreadyRunning, match=rf"suite gerai, process {other.pid}.*--wait")
+        refused = pytest.raises(Busy, match=rf"suite gerai, process {other.pid}.*--wait")
         with refused, hold_project("suite demo"):
             pytest.fail("two runs hold the project")
         thread = threading.Thread(target=wait)

@@ -165,12 +165,12 @@ def test_an_audit_of_a_new_suite_is_guessed_by_those_of_others(tmp_path: Path) -
 
 
 def test_where_output_is_kept_or_prefect_runs_it_there_are_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert type(live.view(TODO, {}, 2, force=False)) is live.Lines
+    assert type(live.view(TODO, {}, 2)) is live.Lines
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    assert type(live.view(TODO, {}, 2, force=False)) is live.Live
+    assert type(live.view(TODO, {}, 2)) is live.Live
     monkeypatch.setenv("PREFECT__FLOW_RUN_ID", "a")
-    assert type(live.view(TODO, {}, 2, force=False)) is live.Lines
+    assert type(live.view(TODO, {}, 2)) is live.Lines
 
 
 def test_reasons_name_the_parameters_that_changed_and_no_long_lists(finished: Project) -> None:

@@ -16,7 +16,7 @@ import yaml
 from ruamel.yaml import YAML
 
 from flows import entries, own_data
-from flows.execution import AlreadyRunning
+from flows.execution import Busy
 from flows.own_data import begin
 from tasks.config import params
 from tasks.config.references import check
@@ -238,7 +238,7 @@ def test_a_kill_at_any_write_leaves_every_other_suite_alone_and_is_made_good_by_
 
 def test_another_command_that_holds_the_project_is_named() -> None:
     held = holding(HOLDS_PROJECT, os.environ | {"PYTHONPATH": str(ROOT)})
-    with held as other, pytest.raises(AlreadyRunning, match=rf"^another run .* \(suite gerai, process {other.pid}, "):
+    with held as other, pytest.raises(Busy, match=rf"^another run .* \(suite gerai, process {other.pid}, "):
         begin("shop", Path("ratings.csv"), None, USUAL)
     assert not (Path("suites") / "shop").exists()
 

@@ -94,4 +94,3 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_done(
     refused = CliRunner().invoke(app, [command, "demo"])
     assert isinstance(refused.exception, ConfigurationError)
     assert str(refused.exception).startswith("DPREC_DEVICE: 'gpu' is none of auto, cpu, cuda and cuda:N")
-    require_known("demo", to_run=True, elsewhere=True)  # workers of a cluster have devices of their own

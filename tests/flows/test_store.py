@@ -37,6 +37,7 @@ def unit_in(tmp_path: Path) -> Path:
     done = tmp_path / "unit-0123" / "done"
     (done / "below").mkdir(parents=True)
     (done / "below/value").write_text("v")
+    (done / "empty").mkdir()
     runs.seal(done, "unit-0123")
     return done
 
