@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tasks.core.errors import DataError
 from tasks.datasets.tables import batches
 from tasks.datasets.text import require_unique
-from tasks.external.reading import PARQUET, Column, Names, Role, role_column
+from tasks.external.reading import PARQUET, Column, Names, Role, role_column, role_columns
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,6 @@ def catalogue(path: Path, names: Names) -> pl.Series:
 def _ids(path: Path, names: Names, *roles: Role) -> Iterator[list[pl.Series]]:
     """Numbers of lines and columns of ids, a batch at a time, of one file after another."""
     for file in parts(path):
-        columns = [str(role_column(file, role, names)) for role in roles]
-        if len(set(columns)) < len(columns):
-            raise DataError(f"{file}: column {columns[0]!r} is taken for {' and '.join(roles)}; name them")
+        columns = role_columns(file, names, roles).values()
         for lines, rows in batches(file, None, dict.fromkeys(columns, Column("id"))):
             yield [lines, *(rows[column] for column in columns)]
