@@ -165,71 +165,66 @@ def assemble(
     Raises:
         DataError: no list is of a user who was trained on, or a shadow run was trained on what the audited one was.
     """
-    tables = [train.rows, *([public.rows] if public else [])]
-    user_names = pl.concat([rows["user"] for rows in tables]).unique().sort()
-    item_names = pl.concat([rows["item"] for rows in (*tables, recommended.rows)]).unique().sort()
-    ids, n_items = _Ids(user_names, item_names), len(item_names)
-    trained = ids.pairs(train.rows)
+    public_rows = train.rows.select("user", "item").clear() if public is None else public.rows
+    user_names = pl.concat([train.rows["user"], public_rows["user"]]).unique().sort()
+    item_names = pl.concat([train.rows["item"], public_rows["item"], recommended.rows["item"]]).unique().sort()
+    n_users, n_items = len(user_names), len(item_names)
+    codes = (pl.Enum(names) for names in (user_names, item_names))
+    numbers = [
+        pl.col(name).cast(code, strict=False).to_physical() for name, code in zip(("user", "item"), codes, strict=True)
+    ]
+
+    def dense(rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows whose ids are known, by number."""
+        return rows.with_columns(number.cast(pl.Int64) for number in numbers).drop_nulls(["user", "item"])
+
+    trained = _pairs(dense(train.rows))
     trained_keys = np.unique(trained.keys(n_items))
-    public_pairs = Pairs(np.empty(0, np.int64), np.empty(0, np.int64))
-    if public is not None:
-        public_pairs = ids.pairs(public.rows)
-        new = ~np.isin(public_pairs.keys(n_items), trained_keys)
-        ratings = None if public_pairs.ratings is None else public_pairs.ratings[new]
-        public_pairs = Pairs(public_pairs.users[new], public_pairs.items[new], ratings)
-    lists = ids.lists(recommended.rows)
+    held_back = dense(public_rows)
+    held_back = held_back.filter(~np.isin(_pairs(held_back).keys(n_items), trained_keys))
+    lists = _lists(dense(recommended.rows), n_users)
     if not np.isin(np.flatnonzero(lists[:, 0] != NOBODY), trained.users).any():
         raise DataError(f"{recommended.taken.path}: no list is of a user of {train.taken.path}; do the ids agree?")
+    runs = []
+    for trained_on, listed in shadows:
+        runs.append(
+            Shadow(np.unique(_pairs(dense(trained_on.rows)).keys(n_items)), _lists(dense(listed.rows), n_users))
+        )
+        if (runs[-1].lists == NOBODY).all():
+            raise DataError(f"{listed.taken.path}: holds no user of {train.taken.path}; do the ids agree?")
+        if np.array_equal(runs[-1].keys, trained_keys):
+            path = trained_on.taken.path
+            raise DataError(f"{path}: is what the audited run was trained on, which is no shadow of itself")
     return Inputs(
         user_names,
         item_names,
         trained,
-        public_pairs,
+        _pairs(held_back),
         lists,
-        ids.scores(scores.rows) if scores is not None else None,
+        _scores(dense(scores.rows), n_items) if scores is not None else None,
         user_names.is_in(list(planted)).to_numpy(),
-        tuple(ids.shadow(*run, trained_keys) for run in shadows),
+        tuple(runs),
     )
+
+
+def _pairs(rows: pl.DataFrame) -> Pairs:
+    ratings = rows["rating"].to_numpy() if "rating" in rows.columns else None
+    return Pairs(rows["user"].to_numpy(), rows["item"].to_numpy(), ratings)
+
+
+def _lists(rows: pl.DataFrame, n_users: int) -> Ints:
+    """(n_users, K) items."""
+    ranks = rows.select(pl.col("rank").rank("ordinal").over("user").cast(pl.Int64) - 1)["rank"].to_numpy()
+    result = np.full((n_users, int(ranks.max(initial=0)) + 1), NOBODY, np.int64)
+    result[rows["user"].to_numpy(), ranks] = rows["item"].to_numpy()
+    return result
+
+
+def _scores(rows: pl.DataFrame, n_items: int) -> Scores:
+    rows = rows.select("score", key=pl.col("user") * n_items + pl.col("item")).sort("key")
+    return Scores(rows["key"].to_numpy(), rows["score"].to_numpy())
 
 
 def sample(ids: Ints, size: int, rng: np.random.Generator) -> Ints:
     """All ids, or so many of them at random, sorted, where there are more."""
     return ids if len(ids) <= size else np.sort(rng.choice(ids, size, replace=False))
-
-
-class _Ids:
-    def __init__(self, users: pl.Series, items: pl.Series) -> None:
-        self._users = pl.DataFrame({"user": users, "u": np.arange(len(users))})
-        self._items = pl.DataFrame({"item": items, "i": np.arange(len(items))})
-
-    def to_dense(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows whose ids are known, with `u` and `i`, in their order."""
-        joined = rows.join(self._users, on="user", how="inner", maintain_order="left")
-        return joined.join(self._items, on="item", how="inner", maintain_order="left")
-
-    def pairs(self, rows: pl.DataFrame) -> Pairs:
-        dense = self.to_dense(rows)
-        ratings = dense["rating"].to_numpy() if "rating" in dense.columns else None
-        return Pairs(dense["u"].to_numpy(), dense["i"].to_numpy(), ratings)
-
-    def lists(self, rows: pl.DataFrame) -> Ints:
-        """(n_users, K) items."""
-        dense = self.to_dense(rows).sort("u", "rank")
-        users, items = dense["u"].to_numpy(), dense["i"].to_numpy()
-        counts = np.bincount(users, minlength=len(self._users))
-        ranks = np.arange(len(users)) - (np.cumsum(counts) - counts)[users]
-        result = np.full((len(counts), max(int(counts.max(initial=0)), 1)), NOBODY, np.int64)
-        result[users, ranks] = items
-        return result
-
-    def scores(self, rows: pl.DataFrame) -> Scores:
-        dense = self.to_dense(rows)
-        keys = dense["u"].to_numpy() * len(self._items) + dense["i"].to_numpy()
-        order = np.argsort(keys)
-        return Scores(keys[order], dense["score"].to_numpy()[order])
-
-    def shadow(self, train: Given, lists: Given, audited: Ints) -> Shadow:
-        keys = np.unique(self.pairs(train.rows).keys(len(self._items)))
-        if np.array_equal(keys, audited):
-            raise DataError(f"{train.taken.path}: is what the audited run was trained on, which is no shadow of itself")
-        return Shadow(keys, self.lists(lists.rows))
