@@ -50,6 +50,12 @@ def keys_of(matrix: csr_array) -> Ints:
     return np.asarray(users * matrix.shape[1] + matrix.indices)
 
 
+def listed(lists: Ints, n_items: int) -> csr_array:
+    """(n, n_items) 1 where an item is in a list, of (n, K) lists."""
+    rows, ranks = np.nonzero(lists != NOBODY)
+    return Pairs(rows, lists[rows, ranks]).matrix(len(lists), n_items)
+
+
 @dataclass(frozen=True)
 class Scores:
     """Released scores of pairs, sorted by key = user × n_items + item."""
@@ -117,9 +123,14 @@ class Inputs:
         return self.train.matrix(self.n_users, self.n_items)
 
     @cached_property
+    def held_back(self) -> csr_array:
+        """(n_users, n_items) 1 where public."""
+        return self.public.matrix(self.n_users, self.n_items)
+
+    @cached_property
     def known(self) -> csr_array:
         """(n_users, n_items) 1 where trained on or public."""
-        return self.trained + self.public.matrix(self.n_users, self.n_items)
+        return self.trained + self.held_back
 
     @cached_property
     def trained_keys(self) -> Ints:
@@ -135,6 +146,11 @@ class Inputs:
     def has_list(self) -> Bools:
         """(n_users,) with a list of an item or more."""
         return np.asarray(self.lists[:, 0] != NOBODY)
+
+    @cached_property
+    def compared(self) -> Ints:
+        """Members with a list of whom something was held back."""
+        return np.flatnonzero(self.is_member & self.has_list & (np.diff(self.held_back.indptr) > 0))
 
     @cached_property
     def rated(self) -> bool:
