@@ -24,6 +24,7 @@ from tasks.datasets.tables import Column as Column
 from tasks.datasets.tables import iso_seconds as iso_seconds
 from tasks.datasets.text import allow, require_unique
 from tasks.external.findings import File
+from tasks.external.folders import secret
 
 Role = Literal["user", "item", "rating", "score", "rank", "time", "source", "target"]
 USUAL: Mapping[Role, str] = {
@@ -38,8 +39,6 @@ USUAL: Mapping[Role, str] = {
     "target": "target dst to followee friend friendid user2 userb",
 }
 """Role -> names of columns, in lower case without blanks, hyphens and underscores."""
-ROLES: tuple[Role, ...] = ("user", "item", "rating")
-"""Of a table of interactions."""
 BY_POSITION = "column_1, column_2, ..., by position"
 IDS = ("user", "item", "source", "target")
 LARGEST = 1e50
@@ -178,10 +177,14 @@ def vectors(path: Path, role: str, names: Names) -> Given:
 class TextTable(NamedTuple):
     """A CSV file of interactions as it is, to write it again with other rows; `columns`: role -> its column."""
 
-    header: Sequence[str]
-    rows: list[list[str]]
+    rows: pl.DataFrame
     separator: str
-    columns: Mapping[Role, int]
+    columns: Mapping[str, str]
+
+    def write(self, path: Path, rows: pl.DataFrame) -> None:
+        """Write these rows as the file has its own, for the owner alone."""
+        with secret(path) as file:
+            rows.write_csv(file, separator=self.separator)
 
 
 def text_table(path: Path, names: Names) -> TextTable:
@@ -191,8 +194,9 @@ def text_table(path: Path, names: Names) -> TextTable:
     if shape.kind != "text" or not shape.header or len(shape.separator) > 1:
         raise DataError(f"{path}: canaries are added to CSV with a header; save the table as such")
     _, rows = read_table(path, None, dict.fromkeys(shape.names, Column("text", may_be_empty=True)))
-    index = {role: shape.names.index(name) for role in ROLES if (name := columns.get(role)) is not None}
-    return TextTable(shape.header, list(map(list, rows.fill_null("").iter_rows())), shape.separator, index)
+    header = dict(zip(shape.names, shape.header, strict=True))
+    recognised = {role: header[name] for role, name in columns.items()}
+    return TextTable(rows.rename(header).with_columns(pl.all().replace("", None)), shape.separator, recognised)
 
 
 def _read(
