@@ -51,7 +51,7 @@ class Repeated:
         replaced. What names a file here is made absolute: each run has a working folder of its own.
     time_limit: seconds of each run.
     canaries: how many are planted.
-    control: a command that trains the same without its protection, run as often on splits of its own.
+    control: a command that trains the same without its protection, on splits of its own.
     """
 
     command: str
@@ -59,7 +59,7 @@ class Repeated:
     work: Path
     time_limit: float = 3600.0
     canaries: int = 50
-    control: str | None = None
+    control: Repeated | None = None
 
 
 def repeat(job: Repeated, request: AuditRequest, say: Callable[[str], None]) -> AuditRequest:
@@ -73,7 +73,10 @@ def repeat(job: Repeated, request: AuditRequest, say: Callable[[str], None]) -> 
         DataError: a run failed, was too slow, changed what it was given or wrote no valid lists, or what it is given
             cannot be written (one line).
     """
-    check(request, has_canaries=job.canaries > 0, has_control=job.control is not None, has_lists=False)
+    target, *shadows = _runs(job)
+    control = [] if job.control is None else _runs(job.control)
+    request = replace(request, canaries=target.canaries, control=control)
+    check(request)
     if request.users is not None:
         reading.attributes(request.users, request.names, request.attributes)
     arguments = _absolute(job.command)
@@ -81,20 +84,14 @@ def repeat(job: Repeated, request: AuditRequest, say: Callable[[str], None]) -> 
     with _locked(job.work):
         splits = Splits(request.train, request.names, job.canaries, _plan(job, request.train, request.names))
         _side_by_side(_Runner(job, arguments, request.names, say, splits), request.jobs)
-    target, *shadows = _runs(job)
-    control: list[OtherRun] = []
     if job.control is not None:
-        without = replace(job, command=job.control, control=None, work=job.work / "control")
-        repeat(without, request, lambda line: say(f"control, {line}"))
-        control = _runs(without)
+        repeat(job.control, request, lambda line: say(f"control, {line}"))
     return replace(
         request,
         train=target.train,
         recommendations=target.lists,
         public=job.work / _name(0) / PUBLIC,
-        canaries=target.canaries,
         shadows=shadows,
-        control=control,
     )
 
 
@@ -110,7 +107,7 @@ class _Runner:
     names: Names
     say: Callable[[str], None]
     splits: Splits
-    _stopped: threading.Event = field(default_factory=threading.Event)
+    _stopped: bool = False
     _alive: dict[Path, subprocess.Popen[bytes]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -121,7 +118,7 @@ class _Runner:
             DataError: see `repeat`.
         """
         folder, command = self.job.work / _name(number), _digest_of_command(self.job.command, self.arguments)
-        if self._stopped.is_set() or _is_done(folder, command):
+        if self._stopped or _is_done(folder, command):
             return
         for left in self.job.work.glob(f"{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
@@ -131,8 +128,6 @@ class _Runner:
         (begun / "folder").mkdir()
         start = time.monotonic()
         self._call(begun, number)
-        if self._stopped.is_set():
-            return
         shutil.rmtree(begun / "folder")
         files = _digests(begun)
         if changed := [name for name in before if files.get(name) != before[name]]:
@@ -152,7 +147,7 @@ class _Runner:
     def stop(self) -> None:
         """Begin no more runs, and end those that go on."""
         with self._lock:
-            self._stopped.set()
+            self._stopped = True
             for begun, process in self._alive.items():
                 _kill(process, begun)
 
@@ -162,8 +157,8 @@ class _Runner:
         arguments = [re.sub(r"\{(\w+)\}", lambda name: values.get(name[1], name[0]), word) for word in self.arguments]
         outputs = begun / "stdout.txt", begun / "stderr.txt"
         with outputs[0].open("wb") as out, outputs[1].open("wb") as errors, self._lock:
-            if self._stopped.is_set():
-                return
+            if self._stopped:
+                raise DataError(f"{_name(number)}: not begun, for a stop was asked for")
             try:
                 process = subprocess.Popen(
                     arguments,
@@ -186,7 +181,7 @@ class _Runner:
             del self._alive[begun]
             _kill(process, begun)  # what it has left in the background, too
             process.wait()
-        if why and not self._stopped.is_set():
+        if why:
             words = _last_line(outputs[1]) or _last_line(outputs[0]) or "it wrote nothing"
             raise DataError(f"{_name(number)}: {why}: {words} ({outputs[0]}, {outputs[1]})")
 

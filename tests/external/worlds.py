@@ -210,4 +210,4 @@ def shadowed(
         asked(folder / "run", *run_of(shadow))
         (folder / "run" / "train.csv").rename(folder / "runs" / f"r{shadow}.train.csv")
         (folder / "run" / "lists.parquet").rename(folder / "runs" / f"r{shadow}.parquet")
-    return replace(asked(folder / "target", *run_of(99)), shadows=str(folder / "runs" / "*.parquet"))
+    return replace(asked(folder / "target", *run_of(99)), shadows=shadow_runs(str(folder / "runs" / "*.parquet")))
