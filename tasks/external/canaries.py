@@ -117,8 +117,6 @@ def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rn
 class Run(NamedTuple):
     """The canaries of a run, (m,): who was in, and how high each one's item stands with its witness."""
 
-    planted: list[str]
-    """The ids of canaries and witnesses."""
     included: Bools
     ranks: Floats
     """See `excess_rank`."""
@@ -141,7 +139,7 @@ def check_run(coins: Given, train: Given, lists: Given) -> Run:
         not rows["witness"].is_in(lists.rows["user"].implode()).any()
     ):  # of few it only proves less: no list has their items
         raise DataError(f"{path}: no witness has a list in {lists.taken.path}; recommend to all users, them too")
-    return Run([*rows["canary"], *rows["witness"]], rows["included"].to_numpy() == 1, excess_rank(rows, lists.rows))
+    return Run(rows["included"].to_numpy() == 1, excess_rank(rows, lists.rows))
 
 
 def audit(
@@ -161,7 +159,7 @@ def audit(
         control: what the same audit proves of the same system without its protection.
         scores: (m,) `scored` of the canaries of all runs; with them ε is the larger of two bounds (Bonferroni).
     """
-    _, included, ranks = (np.concatenate(values) for values in zip(*runs, strict=True))
+    included, ranks = (np.concatenate(values) for values in zip(*runs, strict=True))
     signals = [ranks] if scores is None else [ranks, scores]
     each = 1 - (1 - confidence) / len(signals)
     best = max((bound(values, included, delta, claimed, control, each) for values in signals), key=lambda b: b.epsilon)

@@ -22,7 +22,7 @@ from tasks.attacks.embeddings.links import Pairs, draw, similarities
 from tasks.attacks.membership import Bools, Floats
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import PairScorer, similarity_scorer
-from tasks.evaluation.detection import p_more_often
+from tasks.evaluation.detection import FEWEST, p_more_often
 from tasks.external import reading
 from tasks.external.attacks import Attacked, measure
 from tasks.external.findings import Answer, Attack, Audit, Measure, tested, undecided, with_interval
@@ -34,8 +34,6 @@ PAIRS = 4_000
 """Links that are attacked, and as many other pairs."""
 KNOWN = 0.5
 """Of links and of anchors, what the attacker knows."""
-FEWEST = 20
-"""Links, and anchors, below which nothing is decided."""
 ATTACKERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "trained on known links"}
 
 

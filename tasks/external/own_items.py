@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attacks.membership import Floats
+from tasks.evaluation.detection import FEWEST
 from tasks.external.findings import Answer, Attack, mean, tested, undecided
 from tasks.external.inputs import Inputs, Ints, listed, sample
 
-FEWEST = 20
 SHUFFLES = 9_999
 BLOCK = 100
 MOST_USERS = 2_000

@@ -108,7 +108,8 @@ def run(request: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Da
             runs.extend(filter(None, [coins_of_run]))
             yield read(trained_on), read(listed)
 
-    inputs = assemble(train, lists, public, scores, runs[0].planted if runs else [], shadows())
+    users = [] if coins is None else [*coins.rows["canary"], *coins.rows["witness"]]
+    inputs = assemble(train, lists, public, scores, users, shadows())
     answers, single = _answer(inputs, people, request, say)
     proved = None
     if coins is not None:

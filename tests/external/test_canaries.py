@@ -258,7 +258,7 @@ def test_the_epsilon_proved_exceeds_the_true_one_no_more_often_than_stated(
 
 def test_where_scores_are_released_too_each_of_two_bounds_has_half_of_the_error() -> None:
     included = np.random.default_rng(4).random(200) < 0.5
-    run_of = canaries.Run([], included, np.zeros(200))
+    run_of = canaries.Run(included, np.zeros(200))
     proved = canaries.audit([run_of], 1e-5, scores=included.astype(np.float64))
     alone = [bound(included.astype(np.float64), included, 1e-5, None, None, level) for level in (0.975, 0.95)]
     assert (proved.epsilon, proved.confidence) == (alone[0].epsilon, 0.95)
