@@ -26,7 +26,7 @@ from tasks.evaluation.detection import FEWEST, p_more_often
 from tasks.external import reading
 from tasks.external.attacks import Attacked, measure
 from tasks.external.findings import Answer, Attack, Audit, Measure, tested, undecided, with_interval
-from tasks.external.inputs import Ints
+from tasks.external.inputs import Ints, numbered
 from tasks.external.reading import Given, Log, Names
 from tasks.external.verdict import ALPHA, decide
 
@@ -169,9 +169,7 @@ def _named(
 
 def _rows_of(table: Given, sources: Given, targets: Given) -> tuple[pl.DataFrame, list[str]]:
     """Rows of the users of each pair: source, target; and how many pairs have a user without a vector."""
-    ends = {"source": pl.Enum(sources.rows["user"]), "target": pl.Enum(targets.rows["user"])}
-    codes = [pl.col(name).cast(ids, strict=False).to_physical().cast(pl.Int64) for name, ids in ends.items()]
-    rows = table.rows.select(codes).drop_nulls()
+    rows = numbered(table.rows, {"source": pl.Enum(sources.rows["user"]), "target": pl.Enum(targets.rows["user"])})
     if rows.is_empty():
         raise DataError(f"{table.taken.path}: of no pair both users have a vector; do the ids agree?")
     missing = len(table.rows) - len(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -185,30 +185,21 @@ def assemble(
     user_names = pl.concat([train.rows["user"], public_rows["user"]]).unique().sort()
     item_names = pl.concat([train.rows["item"], public_rows["item"], recommended.rows["item"]]).unique().sort()
     n_users, n_items = len(user_names), len(item_names)
-    codes = (pl.Enum(names) for names in (user_names, item_names))
-    numbers = [
-        pl.col(name).cast(code, strict=False).to_physical() for name, code in zip(("user", "item"), codes, strict=True)
-    ]
-
-    def dense(rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows whose ids are known, by number."""
-        return rows.with_columns(number.cast(pl.Int64) for number in numbers).drop_nulls(["user", "item"])
-
-    trained = _pairs(dense(train.rows))
+    ids = {"user": pl.Enum(user_names), "item": pl.Enum(item_names)}
+    trained = _pairs(numbered(train.rows, ids))
     trained_keys = np.unique(trained.keys(n_items))
-    held_back = dense(public_rows)
+    held_back = numbered(public_rows, ids)
     held_back = held_back.filter(~np.isin(_pairs(held_back).keys(n_items), trained_keys))
-    lists = _lists(dense(recommended.rows), n_users)
+    lists = _lists(numbered(recommended.rows, ids), n_users)
     if not np.isin(np.flatnonzero(lists[:, 0] != NOBODY), trained.users).any():
         raise DataError(f"{recommended.taken.path}: no list is of a user of {train.taken.path}; do the ids agree?")
     runs = []
-    for trained_on, listed in shadows:
-        runs.append(
-            Shadow(np.unique(_pairs(dense(trained_on.rows)).keys(n_items)), _lists(dense(listed.rows), n_users))
-        )
+    for trained_on, served in shadows:
+        keys = np.unique(_pairs(numbered(trained_on.rows, ids)).keys(n_items))
+        runs.append(Shadow(keys, _lists(numbered(served.rows, ids), n_users)))
         if (runs[-1].lists == NOBODY).all():
-            raise DataError(f"{listed.taken.path}: holds no user of {train.taken.path}; do the ids agree?")
-        if np.array_equal(runs[-1].keys, trained_keys):
+            raise DataError(f"{served.taken.path}: holds no user of {train.taken.path}; do the ids agree?")
+        if np.array_equal(keys, trained_keys):
             path = trained_on.taken.path
             raise DataError(f"{path}: is what the audited run was trained on, which is no shadow of itself")
     return Inputs(
@@ -217,10 +208,16 @@ def assemble(
         trained,
         _pairs(held_back),
         lists,
-        _scores(dense(scores.rows), n_items) if scores is not None else None,
+        _scores(numbered(scores.rows, ids), n_items) if scores is not None else None,
         user_names.is_in(list(planted)).to_numpy(),
         tuple(runs),
     )
+
+
+def numbered(rows: pl.DataFrame, ids: Mapping[str, pl.Enum]) -> pl.DataFrame:
+    """The rows whose ids are all known, by number; column -> its ids."""
+    codes = [pl.col(name).cast(code, strict=False).to_physical().cast(pl.Int64) for name, code in ids.items()]
+    return rows.with_columns(codes).drop_nulls(list(ids))
 
 
 def _pairs(rows: pl.DataFrame) -> Pairs:

@@ -150,8 +150,8 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
         values |= _of_scores(inputs.scores.lookup(keys), inputs.scores.of_others(keys, inputs.n_items), notes)
     difference = _difference(known, is_member, pairs.users, seed)
     answer = _answer("interactions", notes, measure(values, known, is_member, pairs.users, seed), difference)
-    listed = Attacked(_listed(inputs.lists, pairs), {key: _listed(lists, pairs) for key, lists in exchanged.items()})
-    by_lists = measure({"listed": listed}, known, is_member, pairs.users, seed)
+    foreign = {control: _listed(lists, pairs) for control, lists in exchanged.items()}
+    by_lists = measure({"listed": Attacked(in_lists, foreign)}, known, is_member, pairs.users, seed)
     return Interactions(answer, pairs, is_member, values, difference, max((each.p for each in by_lists), default=1.0))
 
 
