@@ -51,7 +51,10 @@ def attributes(inputs: Inputs, users: pl.DataFrame, seed: int, jobs: int, say: C
         say: takes lines of progress.
     """
     labels = classes(inputs, users)
-    chosen, notes = _sample(inputs, labels, seed)
+    labelled = np.any([values != UNKNOWN for values in labels.values()], axis=0)
+    candidates = np.flatnonzero(inputs.is_member & inputs.has_list & labelled)
+    chosen = sample(candidates, MOST_LABELLED + MOST_TARGETS, np.random.default_rng([seed, *b"attributes"]))
+    notes = [f"a random {len(chosen):,} of {len(candidates):,} users"] if len(candidates) > len(chosen) else []
     labels = {name: values[chosen] for name, values in labels.items()}
     enough = {name: values for name, values in labels.items() if (values != UNKNOWN).sum() >= FEWEST}
     share = TARGET_SHARE if len(chosen) <= 2 * MOST_LABELLED else 1 - MOST_LABELLED / len(chosen)
@@ -95,14 +98,6 @@ def profiles(inputs: Inputs, users: Ints) -> tuple[Profiles, Profiles, float]:
     kept = np.sort(np.argsort(-counts, kind="stable")[: min(MOST_ITEMS, int((counts > 0).sum()))])
     ratings, lists = (matrix[:, kept].toarray() for matrix in (rated, released))
     return ratings + lists, ratings, float(counts[kept].sum() / max(counts.sum(), 1))
-
-
-def _sample(inputs: Inputs, labels: Mapping[str, Labels], seed: int) -> tuple[Ints, list[str]]:
-    """Users to learn from and to attack: trained on, with a list, of whom an attribute is known."""
-    labelled = np.any([values != UNKNOWN for values in labels.values()], axis=0)
-    users, size = np.flatnonzero(inputs.is_member & inputs.has_list & labelled), MOST_LABELLED + MOST_TARGETS
-    notes = [f"a random {size:,} of {len(users):,} users"] if len(users) > size else []
-    return sample(users, size, np.random.default_rng([seed, *b"attributes"])), notes
 
 
 def _guesses(
