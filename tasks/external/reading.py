@@ -276,8 +276,10 @@ def role_columns(path: Path, names: Names, required: Sequence[Role], optional: S
     """Role -> its column, of the optional ones those that there are."""
     columns = {role: role_column(path, role, names, required=role in required) for role in (*required, *optional)}
     recognised = {role: column for role, column in columns.items() if column is not None}
-    if len(set(recognised.values())) < len(recognised):
-        raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
+    taken = list(recognised.values())
+    if twice := [column for column in taken if taken.count(column) > 1]:
+        roles = " and ".join(role for role, column in recognised.items() if column == twice[0])
+        raise DataError(f"{path}: column {twice[0]!r} is taken for {roles}; name them")
     return recognised
 
 
