@@ -171,7 +171,7 @@ def _require_known(table: Given, what: str, ids: pl.Series, path: Path) -> None:
         raise DataError(f"{table.taken.path}: holds no {what} of {path}; do the ids agree?")
 
 
-def shadow_runs(pattern: str) -> list[OtherRun]:
+def find_shadows(pattern: str) -> list[OtherRun]:
     """The runs of all files of the pattern: NAME.csv or .parquet next to NAME.train.csv or .parquet."""
     paths = [Path(path) for path in sorted(glob.glob(pattern)) if not Path(path).stem.endswith(".train")]
     if not paths:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tasks.core.errors import DataError
 from tasks.external.findings import Answer, Audit
-from tasks.external.run import AuditRequest, run, shadow_runs
+from tasks.external.run import AuditRequest, find_shadows, run
 from tasks.external.writing import render, write
 from tests.external import worlds
 from tests.external.conftest import SCHEMA, Here
@@ -296,7 +296,7 @@ def test_lists_of_strangers_are_refused(tmp_path: Path) -> None:
         audited(replace(asked, users=tmp_path / "users.csv"))
     lists.write_parquet(tmp_path / "run.parquet")
     (tmp_path / "train.csv").rename(tmp_path / "run.train.csv")
-    asked = replace(asked, train=tmp_path / "run.train.csv", shadows=shadow_runs(str(tmp_path / "run.parquet")))
+    asked = replace(asked, train=tmp_path / "run.train.csv", shadows=find_shadows(str(tmp_path / "run.parquet")))
     with pytest.raises(DataError, match=r"run.parquet: holds no user of .*train.csv; do the ids agree\?"):
         audited(asked)
 

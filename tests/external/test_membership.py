@@ -14,7 +14,7 @@ from tasks.core.errors import DataError
 from tasks.external.attacks import Attacked, attack, measure
 from tasks.external.findings import Answer
 from tasks.external.inputs import Inputs
-from tasks.external.run import shadow_runs
+from tasks.external.run import find_shadows
 from tasks.external.verdict import decide
 from tests.external import worlds
 from tests.external.test_audit import WORLD, answer, audited
@@ -38,7 +38,7 @@ def test_shadow_runs_teach_what_similarity_cannot(tmp_path: Path) -> None:
         audited(asked)
     (tmp_path / "runs" / "r0.train.csv").unlink()
     with pytest.raises(DataError, match=r"neither r0.train.parquet nor r0.train.csv says what this run was trained on"):
-        shadow_runs(str(tmp_path / "runs" / "*.parquet"))
+        find_shadows(str(tmp_path / "runs" / "*.parquet"))
 
 
 def test_attacks_learn_from_shadow_runs_whether_members_score_higher(tmp_path: Path) -> None:
