@@ -103,16 +103,21 @@ def audit(
             "audit needs --train, and --recommendations or --command; `dprec audit --help` says what they are"
         )
     from tasks.external.command import Repeated
-    from tasks.external.run import AuditRequest, OtherRun
+    from tasks.external.run import AuditRequest, OtherRun, find_shadows
 
     chosen = tuple(name.strip() for name in attributes.split(",") if name.strip())
     names = names_of(
         {"user": user_column, "item": item_column, "rating": rating_column, "score": score_column, "rank": rank_column}
     )
-    files = (train, recommendations or train, public, users, scores, canaries, shadows)
+    files = (train, recommendations, public, users, scores, canaries)
+    other_runs = [] if shadows is None else find_shadows(shadows)
     controls = [] if control is None else [OtherRun(train, control, canaries)]
-    request = AuditRequest(*files, chosen, claimed_epsilon, delta, seed, jobs, controls, allow_undecided, names)
-    repeated = None if command is None else Repeated(command, runs, work, time_limit, canary_count, control_command)
+    request = AuditRequest(
+        *files, other_runs, chosen, claimed_epsilon, delta, seed, jobs, controls, allow_undecided, names
+    )
+    how = (time_limit, canary_count)
+    without = None if control_command is None else Repeated(control_command, runs, work / "control", *how)
+    repeated = None if command is None else Repeated(command, runs, work, *how, without)
     _run(request, repeated, out)
 
 

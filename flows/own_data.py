@@ -33,7 +33,7 @@ SECONDS, MILLISECONDS = (3e7, 1e10), (3e10, 1e13)
 """Times since 1970 from 1971 on."""
 NUMBER = r"0o[0-7]+|[0-9]+e-?[0-9]+|0[0-9]*[89][0-9]*"
 """Names that DVC's version of YAML takes for numbers and ours for text, so that they are not quoted, as 2024 is."""
-TEXT = Column("text", may_be_empty=True)
+TEXT = Column("any", may_be_empty=True)
 TEMPLATES = Path(__file__).parent / "templates"
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from itertools import product
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from tasks.attacks import ATTACKERS
 from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_right, shuffle_labels
@@ -24,7 +23,7 @@ from tasks.attacks.targets import FEWEST_LABELLED, split_users
 from tasks.evaluation.detection import p_more_often
 from tasks.evaluation.statistics import clopper_pearson, gain
 from tasks.external.findings import Answer, Attack, Measure, tested, undecided, with_interval
-from tasks.external.inputs import NOBODY, Inputs, Ints, sample
+from tasks.external.inputs import Inputs, Ints, listed, sample
 
 MOST_LABELLED, MOST_TARGETS = 2_000, 4_000
 """Users that attackers learn from, and users that are attacked: samples where there are more."""
@@ -39,14 +38,8 @@ FEWEST = 50
 
 Right = NDArray[np.bool_]
 """(n_targets,) whether each target of known class was guessed right."""
-
-
-class _Work(NamedTuple):
-    """What one attacker does with one attribute: guesses from `profiles` what `labels` are."""
-
-    attribute: str
-    attacker: str
-    kind: str
+Work = tuple[str, str, str]
+"""An attacker, the attribute that it guesses, and from what: both, ratings, or random (both, with shuffled labels)."""
 
 
 def attributes(inputs: Inputs, users: pl.DataFrame, seed: int, jobs: int, say: Callable[[str], None]) -> list[Answer]:
@@ -58,16 +51,21 @@ def attributes(inputs: Inputs, users: pl.DataFrame, seed: int, jobs: int, say: C
         say: takes lines of progress.
     """
     labels = classes(inputs, users)
-    chosen, notes = _sample(inputs, labels, seed)
+    labelled = np.any([values != UNKNOWN for values in labels.values()], axis=0)
+    candidates = np.flatnonzero(inputs.is_member & inputs.has_list & labelled)
+    chosen = sample(candidates, MOST_LABELLED + MOST_TARGETS, np.random.default_rng([seed, *b"attributes"]))
+    notes = [f"a random {len(chosen):,} of {len(candidates):,} users"] if len(candidates) > len(chosen) else []
     labels = {name: values[chosen] for name, values in labels.items()}
     enough = {name: values for name, values in labels.items() if (values != UNKNOWN).sum() >= FEWEST}
-    answers = [_too_few(name, values) for name, values in labels.items() if name not in enough]
+    share = TARGET_SHARE if len(chosen) <= 2 * MOST_LABELLED else 1 - MOST_LABELLED / len(chosen)
+    is_target = split_users(len(chosen), share, seed, enough) if enough else np.zeros(len(chosen), bool)
+    n_taught = {name: (values[~is_target] != UNKNOWN).sum() for name, values in enough.items()}
+    enough = {name: values for name, values in enough.items() if n_taught[name] >= FEWEST_LABELLED}
+    few = {name: (values != UNKNOWN).sum() for name, values in labels.items() if name not in enough}
+    why = "it is known of {} users with a list who were trained on; at least {} are needed"
+    answers = [undecided("attributes", name, why.format(n, FEWEST)) for name, n in few.items()]
     if not enough:
         return answers
-    share = min(TARGET_SHARE if len(chosen) <= 2 * MOST_LABELLED else 1 - MOST_LABELLED / len(chosen), 0.9)
-    is_target = split_users(len(chosen), share, seed, enough)
-    for name in [name for name, values in enough.items() if (values[~is_target] != UNKNOWN).sum() < FEWEST_LABELLED]:
-        answers.append(_too_few(name, enough.pop(name)))
     both, ratings, covered = profiles(inputs, chosen)
     n_labelled = int((~is_target).sum())
     notes.append(
@@ -86,14 +84,8 @@ def attributes(inputs: Inputs, users: pl.DataFrame, seed: int, jobs: int, say: C
 def classes(inputs: Inputs, users: pl.DataFrame) -> dict[str, Labels]:
     """Attribute -> (n_users,) class of every user, `UNKNOWN` where it is not given."""
     rows = pl.DataFrame({"user": inputs.user_names}).join(users, on="user", how="left", maintain_order="left")
-    result = {}
-    for name in users.columns:
-        if name != "user":
-            values = rows[name]
-            order = values.drop_nulls().unique().sort()
-            codes = values.replace_strict(order, np.arange(len(order)), default=UNKNOWN, return_dtype=pl.Int64)
-            result[name] = codes.fill_null(UNKNOWN).to_numpy().astype(np.int64)
-    return result
+    codes = rows.drop("user").select(pl.all().rank("dense").cast(pl.Int64) - 1).fill_null(UNKNOWN)
+    return {name: codes[name].to_numpy() for name in codes.columns}
 
 
 def profiles(inputs: Inputs, users: Ints) -> tuple[Profiles, Profiles, float]:
@@ -101,22 +93,11 @@ def profiles(inputs: Inputs, users: Ints) -> tuple[Profiles, Profiles, float]:
 
     What `tasks.attacks.attribute.profiles` makes, of the `MOST_ITEMS` items that most of these users have.
     """
-    rated = inputs.trained[users]
-    lists = inputs.lists[users]
-    rows, ranks = np.nonzero(lists != NOBODY)
-    listed = csr_array((np.ones(len(rows), np.float32), (rows, lists[rows, ranks])), rated.shape)
-    counts = np.asarray((rated + listed).sum(axis=0)).ravel()
+    rated, released = inputs.trained[users], listed(inputs.lists[users], inputs.n_items)
+    counts = (rated + released).sum(axis=0)
     kept = np.sort(np.argsort(-counts, kind="stable")[: min(MOST_ITEMS, int((counts > 0).sum()))])
-    ratings, released = (matrix[:, kept].toarray().astype(np.float32) for matrix in (rated, listed))
-    return ratings + released, ratings, float(counts[kept].sum() / max(counts.sum(), 1))
-
-
-def _sample(inputs: Inputs, labels: Mapping[str, Labels], seed: int) -> tuple[Ints, list[str]]:
-    """Users to learn from and to attack: trained on, with a list, of whom an attribute is known."""
-    labelled = np.any([values != UNKNOWN for values in labels.values()], axis=0)
-    users, size = np.flatnonzero(inputs.is_member & inputs.has_list & labelled), MOST_LABELLED + MOST_TARGETS
-    notes = [f"a random {size:,} of {len(users):,} users"] if len(users) > size else []
-    return sample(users, size, np.random.default_rng([seed, *b"attributes"])), notes
+    ratings, lists = (matrix[:, kept].toarray() for matrix in (rated, released))
+    return ratings + lists, ratings, float(counts[kept].sum() / max(counts.sum(), 1))
 
 
 def _guesses(
@@ -127,35 +108,32 @@ def _guesses(
     seed: int,
     jobs: int,
     say: Callable[[str], None],
-) -> dict[_Work, Right]:
-    permuted = shuffle_labels(labels, seed)
-    works = [_Work(name, by, kind) for by in ATTACKERS for name in labels for kind in ("both", "ratings", "random")]
+) -> dict[Work, Right]:
+    permuted, rank = shuffle_labels(labels, seed), np.random.default_rng([seed, *b"fewer"]).permutation(len(is_target))
+    works = list(product(ATTACKERS, labels, ("both", "ratings", "random")))
 
-    rank = np.random.default_rng([seed, *b"fewer"]).permutation(len(is_target))
-
-    def work(task: _Work) -> Right:
-        truth = (permuted if task.kind == "random" else labels)[task.attribute]
+    def work(task: Work) -> Right:
+        attacker, attribute, kind = task
+        truth = (permuted if kind == "random" else labels)[attribute].copy()
         labelled = np.flatnonzero(~is_target & (truth != UNKNOWN))
-        if task.attacker in FEWER:
-            truth = truth.copy()
-            truth[labelled[np.argsort(rank[labelled])][FEWER[task.attacker] :]] = UNKNOWN
-        features = ratings if task.kind == "ratings" else both
-        return attack(features, {task.attribute: truth}, is_target, [task.attacker], (seed,))[0].right
+        truth[labelled[np.argsort(rank[labelled])][FEWER.get(attacker, MOST_LABELLED) :]] = UNKNOWN
+        features = ratings if kind == "ratings" else both
+        return attack(features, {attribute: truth}, is_target, [attacker], (seed,))[0].right
 
     right = {}
     with ThreadPoolExecutor(jobs) as pool:
         for done, (task, result) in enumerate(zip(works, pool.map(work, works), strict=True), start=1):
             right[task] = result
             if done % 3 == 0:
-                say(f"attributes: {task.attacker} on {task.attribute} ({done} of {len(works)} attacks)")
+                say(f"attributes: {task[0]} on {task[1]} ({done} of {len(works)} attacks)")
     return right
 
 
-def _answer(attribute: str, right: Mapping[_Work, Right], majority: Right, notes: Sequence[str]) -> Answer:
-    on_ratings = {by: right[_Work(attribute, by, "ratings")] for by in ATTACKERS}
+def _answer(attribute: str, right: Mapping[Work, Right], majority: Right, notes: Sequence[str]) -> Answer:
+    on_ratings = {by: right[by, attribute, "ratings"] for by in ATTACKERS}
     attacks = []
     for by, control in on_ratings.items():
-        both, on_shuffled = right[_Work(attribute, by, "both")], right[_Work(attribute, by, "random")]
+        both, on_shuffled = right[by, attribute, "both"], right[by, attribute, "random"]
         controls = {"ratings alone": control, "majority guess": majority, "shuffled labels": on_shuffled}
         attacks.append(
             Attack(
@@ -173,9 +151,3 @@ def _answer(attribute: str, right: Mapping[_Work, Right], majority: Right, notes
 
 def _share(name: str, right: Right) -> Measure:
     return with_interval(name, float(right.mean()), *clopper_pearson(int(right.sum()), len(right)))
-
-
-def _too_few(attribute: str, labels: Labels) -> Answer:
-    n = int((labels != UNKNOWN).sum())
-    why = f"it is known of {n} users with a list who were trained on; at least {FEWEST} are needed"
-    return undecided("attributes", attribute, why)

@@ -8,10 +8,9 @@ for one user's row added or removed. `tasks.privacy.audits.one_run` has the theo
 
 from __future__ import annotations
 
-import csv
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -23,6 +22,7 @@ from tasks.attacks.membership import Bools, Floats
 from tasks.attacks.targets import shuffled_groups
 from tasks.core.disk import atomic_write
 from tasks.core.errors import ConfigurationError, DataError
+from tasks.datasets.text import allow
 from tasks.external import folders
 from tasks.external.findings import Canaries
 from tasks.external.reading import Given, Names, TextTable, text_table
@@ -60,7 +60,7 @@ def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: 
     text = (folders.TEMPLATES / page).read_text(encoding="utf-8")
     with atomic_write(out) as new:
         folders.make(new)
-        write_rows(new / path, [table.header, *table.rows, *planted.rows(included, rng)], table.separator)
+        table.write(new / path, pl.concat([table.rows, planted.rows(included, rng)]))
         planted.write(new / coins, included)
         with folders.secret(new / page) as file:
             file.write(text.format(count=count, table=path, coins=coins, n_items=n_items, least=fewest))
@@ -68,24 +68,24 @@ def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: 
 
 
 class Planting(NamedTuple):
-    """Canaries that are drawn, before any coin is thrown: ids, the item that only a canary has, and rows as text."""
+    """Canaries that are drawn, before any coin is thrown."""
 
-    canaries: list[str]
-    witnesses: list[str]
-    items: list[str]
-    of_canaries: list[list[list[str]]]
-    of_witnesses: list[list[list[str]]]
+    coins: pl.DataFrame
+    """Ids of each canary and its witness, and the item that only the canary has: canary, witness, item."""
+    of_canaries: pl.DataFrame
+    """Rows of the training data, of each canary as many."""
+    of_witnesses: pl.DataFrame
 
-    def rows(self, included: Bools, rng: np.random.Generator) -> list[list[str]]:
+    def rows(self, included: Bools, rng: np.random.Generator) -> pl.DataFrame:
         """The rows of all witnesses and of the canaries that are in, in random order."""
-        parts = [*self.of_witnesses, *(rows for rows, is_in in zip(self.of_canaries, included, strict=True) if is_in)]
-        rows = [row for part in parts for row in part]
-        return [rows[i] for i in rng.permutation(len(rows))]
+        each = len(self.of_canaries) // len(included)
+        rows = pl.concat([self.of_witnesses, self.of_canaries.filter(included.repeat(each))])
+        return rows[rng.permutation(len(rows))]
 
     def write(self, path: Path, included: Bools) -> None:
         """Write the coins, for their owner alone."""
-        coins = (str(int(is_in)) for is_in in included)
-        write_rows(path, [("canary", "witness", "item", "included"), *zip(*self[:3], coins, strict=True)])
+        with folders.secret(path) as file:
+            self.coins.with_columns(included=pl.Series(included).cast(pl.Int8)).write_csv(file)
 
 
 def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rng: np.random.Generator) -> Planting:
@@ -94,47 +94,29 @@ def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rn
     Raises:
         DataError: the table has fewer than n_items + 1 items that are common enough.
     """
-    user, item, rating = table.columns["user"], table.columns["item"], table.columns.get("rating")
-    names, counts = np.unique(np.array([row[item] for row in table.rows], dtype=object).astype(str), return_counts=True)
-    names, counts = names[counts >= fewest], counts[counts >= fewest]
-    rare = names[np.lexsort((rng.random(len(names)), counts))[: count * (n_items + 1)]]
+    user, item, rating = (table.columns.get(role, "") for role in ("user", "item", "rating"))
+    common = table.rows.group_by(item=item).len("count").filter(pl.col("count") >= fewest).sort("item")
+    names, counts = common
+    rare = np.lexsort((rng.random(len(names)), counts))[: count * (n_items + 1)]
     if len(rare) < n_items + 1:
         raise DataError(f"{path}: {len(rare)} items have {fewest} interactions or more; {n_items + 1} are needed")
     chosen = shuffled_groups(rare, count, n_items + 1, rng)
-    ids = _new_ids({row[user] for row in table.rows}, 2 * count, rng)
-    high = "" if rating is None else max((row[rating] for row in table.rows), key=float)
+    ids = pl.Series(_new_ids(table.rows[user], 2 * count, rng))
 
-    def rows(name: str, items: NDArray[np.str_]) -> list[list[str]]:
-        result = []
-        for what in items:
-            row = list(table.rows[int(rng.integers(len(table.rows)))])  # times and whatever else, of some real row
-            row[user], row[item] = name, what
-            if rating is not None:
-                row[rating] = high
-            result.append(row)
-        return result
+    def rows(users: pl.Series, items: NDArray[np.integer]) -> pl.DataFrame:
+        copies = table.rows[rng.integers(len(table.rows), size=items.size)]  # times and whatever else, of real rows
+        values = {user: users.gather(np.arange(count).repeat(items.shape[1])), item: names.gather(items.ravel())}
+        if rating:
+            values[rating] = pl.repeat(max(table.rows[rating], key=float), items.size, eager=True)
+        return copies.with_columns(**values)
 
-    canaries, witnesses = ids[:count], ids[count:]
-    return Planting(
-        canaries,
-        witnesses,
-        [str(items[-1]) for items in chosen],
-        [rows(name, items) for name, items in zip(canaries, chosen, strict=True)],
-        [rows(name, items[:-1]) for name, items in zip(witnesses, chosen, strict=True)],
-    )
-
-
-def write_rows(path: Path, rows: Iterable[Sequence[str]], separator: str = ",") -> None:
-    """Write rows, of which the first is a header, as a CSV file that its owner alone can read."""
-    with folders.secret(path) as file:
-        csv.writer(file, delimiter=separator, lineterminator="\n").writerows(rows)
+    coins = pl.DataFrame({"canary": ids[:count], "witness": ids[count:], "item": names.gather(chosen[:, -1])})
+    return Planting(coins, rows(coins["canary"], chosen), rows(coins["witness"], chosen[:, :-1]))
 
 
 class Run(NamedTuple):
     """The canaries of a run, (m,): who was in, and how high each one's item stands with its witness."""
 
-    planted: list[str]
-    """The ids of canaries and witnesses."""
     included: Bools
     ranks: Floats
     """See `excess_rank`."""
@@ -146,19 +128,18 @@ def check_run(coins: Given, train: Given, lists: Given) -> Run:
     Raises:
         DataError: the training data are not those that the canaries were put in, or no witness has a list.
     """
-    trained, canaries, path = set(train.rows["user"]), set(coins.rows["canary"]), coins.taken.path
-    for line, row in enumerate(coins.rows.iter_rows(named=True), start=2):
-        if (row["canary"] in trained) != bool(row["included"]):
-            state = "in but has no row in" if row["included"] else "out but is in"
-            raise DataError(f"{path}:{line}: canary {row['canary']} is {state} {train.taken.path}; give the table")
-        if row["witness"] not in trained:
-            raise DataError(f"{path}:{line}: witness {row['witness']} has no row in {train.taken.path}")
-        if row["witness"] in canaries:  # whose list nothing is proved by
-            raise DataError(f"{path}:{line}: witness {row['witness']} is a canary; give the file as it was made")
-    if set(lists.rows["user"]).isdisjoint(coins.rows["witness"]):  # of few it only proves less: no list has their items
+    rows, path, table = coins.rows, Path(coins.taken.path), f"{train.taken.path}; give the table that has the canaries"
+    trained, witness = train.rows["user"].unique().implode(), pl.col("witness")
+    agrees = pl.col("canary").is_in(trained) == (pl.col("included") == 1)
+    allow(path, rows, "included", agrees, f"whether the canary is in {table}", 2)
+    allow(path, rows, "witness", witness.is_in(trained), f"a user of {table}", 2)
+    no_canary = ~witness.is_in(rows["canary"].implode())  # by whose list nothing is proved
+    allow(path, rows, "witness", no_canary, "a user without a coin; give the file as it was made", 2)
+    if (
+        not rows["witness"].is_in(lists.rows["user"].implode()).any()
+    ):  # of few it only proves less: no list has their items
         raise DataError(f"{path}: no witness has a list in {lists.taken.path}; recommend to all users, them too")
-    planted = [*coins.rows["canary"], *coins.rows["witness"]]
-    return Run(planted, coins.rows["included"].to_numpy() == 1, excess_rank(coins.rows, lists.rows))
+    return Run(rows["included"].to_numpy() == 1, excess_rank(rows, lists.rows))
 
 
 def audit(
@@ -178,7 +159,7 @@ def audit(
         control: what the same audit proves of the same system without its protection.
         scores: (m,) `scored` of the canaries of all runs; with them ε is the larger of two bounds (Bonferroni).
     """
-    _, included, ranks = (np.concatenate(values) for values in zip(*runs, strict=True))
+    included, ranks = (np.concatenate(values) for values in zip(*runs, strict=True))
     signals = [ranks] if scores is None else [ranks, scores]
     each = 1 - (1 - confidence) / len(signals)
     best = max((bound(values, included, delta, claimed, control, each) for values in signals), key=lambda b: b.epsilon)
@@ -250,13 +231,13 @@ def excess_rank(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:
     return np.asarray((both["value"] - both["mean"]).round(9), np.float64)  # one list for all users is one value
 
 
-def _new_ids(users: set[str], count: int, rng: np.random.Generator) -> list[str]:
+def _new_ids(users: pl.Series, count: int, rng: np.random.Generator) -> list[str]:
     """Ids that no user has, whole numbers where all ids are: no one's role can be read off them."""
-    if all(user.isascii() and user.isdigit() for user in users):
-        first = max(map(int, users)) + 1
-        return [str(first + int(i)) for i in rng.permutation(count)]
-    new: dict[str, None] = {}
+    if users.str.contains("^[0-9]+$").all():
+        first = max(map(int, users.unique())) + 1
+        return [str(first + i) for i in rng.permutation(count).tolist()]
+    used, new = set(users), dict[str, None]()
     while len(new) < count:
-        if (name := f"u{rng.integers(16**10):010x}") not in users:
+        if (name := f"u{rng.integers(16**10):010x}") not in used:
             new[name] = None
     return list(new)

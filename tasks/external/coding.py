@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tasks.core.errors import DataError
 from tasks.datasets.tables import batches
 from tasks.datasets.text import require_unique
-from tasks.external.reading import PARQUET, Column, Names, Role, role_column
+from tasks.external.reading import PARQUET, Column, Names, Role, role_column, role_columns
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,6 @@ class Coded:
     user_ids: pl.Series
     item_ids: pl.Series
     strangers: int
-
-
-class _Coder:
-    """Numbers ids in the order in which they are first seen, or by a list of all that there are (`closed`)."""
-
-    def __init__(self, ids: pl.Series, *, closed: bool) -> None:
-        self._codes = pl.DataFrame({"id": ids}).with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
-        self._closed = closed
-
-    @property
-    def ids(self) -> pl.Series:
-        return self._codes["id"]
-
-    def code(self, ids: pl.Series) -> pl.Series:
-        """(n,) numbers of ids; closed: null for an id that the list does not have."""
-        if not self._closed:
-            new = pl.DataFrame({"id": ids.unique(maintain_order=True)}).join(self._codes, on="id", how="anti")
-            numbers = pl.int_range(len(self._codes), len(self._codes) + len(new), dtype=pl.Int32, eager=True)
-            self._codes = pl.concat([self._codes, new.with_columns(code=numbers)])
-        return pl.DataFrame({"id": ids}).join(self._codes, on="id", how="left", maintain_order="left")["code"]
 
 
 def parts(path: Path) -> list[Path]:
@@ -76,22 +56,30 @@ def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
     Raises:
         DataError: see `tasks.external.reading.interactions`.
     """
-    users = _Coder(pl.Series([], dtype=pl.String), closed=False)
-    things = _Coder(pl.Series([], dtype=pl.String) if items is None else items, closed=items is not None)
-    pieces, strangers = list[tuple[NDArray[np.int32], NDArray[np.int32]]](), 0
+    user_ids = pl.Series([], dtype=pl.String)
+    item_ids = user_ids if items is None else items
+    pieces, strangers = list[pl.DataFrame](), 0
     for _, user, item in _ids(path, names, "user", "item"):
-        codes = things.code(item)
-        usable = codes.is_not_null()
-        strangers += len(item) - int(usable.sum())
-        pieces.append((users.code(user).filter(usable).to_numpy(), codes.drop_nulls().to_numpy()))
-    both = [np.concatenate([np.empty(0, np.int32), *column]) for column in zip(*pieces, strict=True)]
-    ids = things.ids
+        user_ids = _with_new(user_ids, user)
+        item_ids = _with_new(item_ids, item) if items is None else items
+        rows = pl.DataFrame({"user": _numbers(user, user_ids), "item": _numbers(item, item_ids)})
+        strangers += rows["item"].null_count()
+        pieces.append(rows.drop_nulls())
+    users, numbers = pl.concat(pieces)
     if items is None:
-        order = ids.arg_sort().to_numpy()
-        number = np.empty(len(order), np.int32)
-        number[order] = np.arange(len(order))
-        both[1], ids = number[both[1]], ids.sort()
-    return Coded(both[0], both[1], users.ids, ids, strangers)
+        numbers = (item_ids.rank("ordinal").cast(pl.Int32) - 1).gather(numbers)
+        item_ids = item_ids.sort()
+    return Coded(users.to_numpy(), numbers.to_numpy(), user_ids, item_ids, strangers)
+
+
+def _with_new(ids: pl.Series, more: pl.Series) -> pl.Series:
+    """These ids, and after them those that are new, in the order in which they are first seen."""
+    return pl.concat([ids, more]).unique(maintain_order=True)
+
+
+def _numbers(ids: pl.Series, among: pl.Series) -> pl.Series:
+    """(n,) the number of each id among all; null for one that is not there."""
+    return ids.cast(pl.Enum(among), strict=False).to_physical().cast(pl.Int32)
 
 
 def catalogue(path: Path, names: Names) -> pl.Series:
@@ -111,8 +99,6 @@ def catalogue(path: Path, names: Names) -> pl.Series:
 def _ids(path: Path, names: Names, *roles: Role) -> Iterator[list[pl.Series]]:
     """Numbers of lines and columns of ids, a batch at a time, of one file after another."""
     for file in parts(path):
-        columns = [str(role_column(file, role, names)) for role in roles]
-        if len(set(columns)) < len(columns):
-            raise DataError(f"{file}: column {columns[0]!r} is taken for {' and '.join(roles)}; name them")
+        columns = role_columns(file, names, roles).values()
         for lines, rows in batches(file, None, dict.fromkeys(columns, Column("id"))):
             yield [lines, *(rows[column] for column in columns)]

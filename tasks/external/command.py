@@ -21,13 +21,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tasks.core.disk import rename
-from tasks.core.errors import ConfigurationError, DataError, DprecError
+from tasks.core.errors import ConfigurationError, DataError
 from tasks.external import folders, reading
 from tasks.external.reading import Names
 from tasks.external.run import AuditRequest, OtherRun, check
@@ -36,10 +37,8 @@ from tasks.external.splits import CANARIES, HISTORIES, PUBLIC, TRAIN, Splits
 LISTS, DONE, PLAN = "lists.csv", "done.json", "plan.json"
 OF_RUN = "DPREC_AUDITED_RUN"
 """The environment's word for the run that a process belongs to: its folder."""
-PASSES = 100
-"""Over all processes, at most, until two in a row find none of a run: any may begin another while it is ended."""
 MOMENT = 0.01
-"""Seconds between these."""
+"""Seconds between two looks at the processes of a run that is ended."""
 LAST_WORDS = 300
 """Characters of a failed run's last line that are quoted."""
 
@@ -52,7 +51,7 @@ class Repeated:
         replaced. What names a file here is made absolute: each run has a working folder of its own.
     time_limit: seconds of each run.
     canaries: how many are planted.
-    control: a command that trains the same without its protection, run as often on splits of its own.
+    control: a command that trains the same without its protection, on splits of its own.
     """
 
     command: str
@@ -60,7 +59,7 @@ class Repeated:
     work: Path
     time_limit: float = 3600.0
     canaries: int = 50
-    control: str | None = None
+    control: Repeated | None = None
 
 
 def repeat(job: Repeated, request: AuditRequest, say: Callable[[str], None]) -> AuditRequest:
@@ -74,28 +73,25 @@ def repeat(job: Repeated, request: AuditRequest, say: Callable[[str], None]) -> 
         DataError: a run failed, was too slow, changed what it was given or wrote no valid lists, or what it is given
             cannot be written (one line).
     """
-    check(request, has_canaries=job.canaries > 0, has_control=job.control is not None, has_lists=False)
+    target, *shadows = _runs(job)
+    control = [] if job.control is None else _runs(job.control)
+    request = replace(request, canaries=target.canaries, control=control)
+    check(request)
     if request.users is not None:
         reading.attributes(request.users, request.names, request.attributes)
-    runner = _Runner(job, _absolute(job.command), request.names, say)
+    arguments = _absolute(job.command)
     folders.make(job.work)
     with _locked(job.work):
-        runner.splits = Splits(request.train, request.names, job.canaries, _plan(job, request.train, request.names))
-        _side_by_side(runner, request.jobs)
-    target, *shadows = _runs(job)
-    control: list[OtherRun] = []
+        splits = Splits(request.train, request.names, job.canaries, _plan(job, request.train, request.names))
+        _side_by_side(_Runner(job, arguments, request.names, say, splits), request.jobs)
     if job.control is not None:
-        without = replace(job, command=job.control, control=None, work=job.work / "control")
-        repeat(without, request, lambda line: say(f"control, {line}"))
-        control = _runs(without)
+        repeat(job.control, request, lambda line: say(f"control, {line}"))
     return replace(
         request,
         train=target.train,
         recommendations=target.lists,
         public=job.work / _name(0) / PUBLIC,
-        canaries=target.canaries,
         shadows=shadows,
-        control=control,
     )
 
 
@@ -110,8 +106,8 @@ class _Runner:
     arguments: list[str]
     names: Names
     say: Callable[[str], None]
-    splits: Splits = field(init=False)
-    _stopped: threading.Event = field(default_factory=threading.Event)
+    splits: Splits
+    _stopped: bool = False
     _alive: dict[Path, subprocess.Popen[bytes]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -122,30 +118,27 @@ class _Runner:
             DataError: see `repeat`.
         """
         folder, command = self.job.work / _name(number), _digest_of_command(self.job.command, self.arguments)
-        if self._stopped.is_set() or _is_done(folder, command):
+        if self._stopped or _is_done(folder, command):
             return
         for left in self.job.work.glob(f"{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
         begun = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=self.job.work))
         self.splits.write(begun, number)
-        digests = {path: _digest(path) for path in begun.iterdir()}
+        before = _digests(begun)
         (begun / "folder").mkdir()
         start = time.monotonic()
         self._call(begun, number)
-        if self._stopped.is_set():
-            return
-        for path, digest in digests.items():
-            if _digest(path) != digest:
-                raise DataError(
-                    f"{folder.name}: the command changed {path}; it may write to {{out}} and its folder alone"
-                )
+        shutil.rmtree(begun / "folder")
+        files = _digests(begun)
+        if changed := [name for name in before if files.get(name) != before[name]]:
+            what = f"the command changed {begun / changed[0]}; it may write to {{out}} and its folder alone"
+            raise DataError(f"{folder.name}: {what}")
         try:
             reading.lists(begun / LISTS, "lists", self.names)
         except DataError as error:
             raise DataError(f"{folder.name}: {error}") from None
-        shutil.rmtree(begun / "folder")
         (begun / HISTORIES).unlink()
-        files = {path.name: _digest(path) for path in begun.iterdir()}
+        del files[HISTORIES]
         (begun / DONE).write_text(json.dumps({"command": command, "files": files}, indent=1))
         shutil.rmtree(folder, ignore_errors=True)
         rename(begun, folder)
@@ -154,7 +147,7 @@ class _Runner:
     def stop(self) -> None:
         """Begin no more runs, and end those that go on."""
         with self._lock:
-            self._stopped.set()
+            self._stopped = True
             for begun, process in self._alive.items():
                 _kill(process, begun)
 
@@ -164,8 +157,8 @@ class _Runner:
         arguments = [re.sub(r"\{(\w+)\}", lambda name: values.get(name[1], name[0]), word) for word in self.arguments]
         outputs = begun / "stdout.txt", begun / "stderr.txt"
         with outputs[0].open("wb") as out, outputs[1].open("wb") as errors, self._lock:
-            if self._stopped.is_set():
-                return
+            if self._stopped:
+                raise DataError(f"{_name(number)}: not begun, for a stop was asked for")
             try:
                 process = subprocess.Popen(
                     arguments,
@@ -188,25 +181,18 @@ class _Runner:
             del self._alive[begun]
             _kill(process, begun)  # what it has left in the background, too
             process.wait()
-        if why and not self._stopped.is_set():
+        if why:
             words = _last_line(outputs[1]) or _last_line(outputs[0]) or "it wrote nothing"
             raise DataError(f"{_name(number)}: {why}: {words} ({outputs[0]}, {outputs[1]})")
 
 
 def _kill(process: subprocess.Popen[bytes], begun: Path) -> None:
-    """End a run with all its processes; on Linux also those in other sessions.
-
-    A process that is being started has no environment for a moment, so no one must be there twice in a row. One escapes
-    that hides whose it is, or goes on under another number sooner than all can be listed.
-    """
+    """End a run with all its processes; on Linux also those in other sessions, but one that hides whose it is."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    mark = f"\0{OF_RUN}={begun.absolute()}\0".encode()
-    absent = 0
-    for _ in range(PASSES):
+    mark, absent = f"\0{OF_RUN}={begun.absolute()}\0".encode(), 0
+    while absent < 2:  # one that is being started has no environment for a moment
         absent = 0 if _kill_marked(mark) else absent + 1
-        if absent == 2:
-            return
         time.sleep(MOMENT)
 
 
@@ -223,25 +209,22 @@ def _kill_marked(mark: bytes) -> int:
 
 def _side_by_side(runner: _Runner, jobs: int) -> None:
     """All runs; after one fails those that go on are waited for, and no more are begun."""
-    failures: dict[int, DprecError] = {}
-
-    def work(number: int) -> None:
-        if not failures:
-            try:
-                runner.run(number)
-            except DprecError as error:
-                failures[number] = error
-            except OSError as error:  # that of a full disk names no file
-                failures[number] = DataError(f"{_name(number)}: {error.filename or runner.job.work}: {error.strerror}")
-
     with ThreadPoolExecutor(jobs) as pool:
+        runs = [pool.submit(runner.run, number) for number in range(runner.job.runs)]
         try:
-            list(pool.map(work, range(runner.job.runs)))
+            wait(runs, return_when=FIRST_EXCEPTION)
         except BaseException:
             runner.stop()
             raise
-    if failures:
-        raise failures[min(failures)]
+        finally:
+            pool.shutdown(cancel_futures=True)
+    for number, run in enumerate(runs):
+        if not run.cancelled():
+            try:
+                run.result()
+            except OSError as error:  # that of a full disk names no file
+                where = error.filename or runner.job.work
+                raise DataError(f"{_name(number)}: {where}: {error.strerror}") from error
 
 
 def _absolute(command: str) -> list[str]:
@@ -259,18 +242,16 @@ def _plan(job: Repeated, train: Path, names: Names) -> int:
     """The seed of all coins of this folder, drawn from the operating system when it is new."""
     made_for = {"train": _digest(train), "canaries": job.canaries, "columns": dict(names.columns)}
     path = job.work / PLAN
-    if path.is_file():
-        plan: dict[str, object] = json.loads(path.read_text())
-        seed = plan.pop("seed", None)
-        if plan != made_for or not isinstance(seed, int):
-            raise ConfigurationError(
-                f"{job.work} has runs on other data, columns or canaries; choose another --work, or remove it"
-            )
-        return seed
-    seed = secrets.randbits(128)
-    with folders.secret(path.with_suffix(".new")) as file:
-        json.dump({"seed": seed} | made_for, file)
-    rename(path.with_suffix(".new"), path)
+    if not path.is_file():
+        with folders.secret(path.with_suffix(".new")) as file:
+            json.dump({"seed": secrets.randbits(128)} | made_for, file)
+        rename(path.with_suffix(".new"), path)
+    plan: dict[str, Any] = json.loads(path.read_text())
+    seed: int = plan.pop("seed")
+    if plan != made_for:
+        raise ConfigurationError(
+            f"{job.work} has runs on other data, columns or canaries; choose another --work, or remove it"
+        )
     return seed
 
 
@@ -287,13 +268,13 @@ def _locked(work: Path) -> Iterator[None]:
 def _is_done(folder: Path, command: str) -> bool:
     """Whether a run is finished by this command and all its files are as they were."""
     try:
-        done = json.loads((folder / DONE).read_text())
-        return bool(
-            done["command"] == command
-            and all(_digest(folder / name) == digest for name, digest in done["files"].items())
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return bool(json.loads((folder / DONE).read_text()) == {"command": command, "files": _digests(folder)})
+    except (OSError, ValueError):
         return False
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {path.name: _digest(path) for path in folder.iterdir() if path.is_file() and path.name != DONE}
 
 
 def _digest_of_command(command: str, arguments: list[str]) -> str:

@@ -22,11 +22,11 @@ from tasks.attacks.embeddings.links import Pairs, draw, similarities
 from tasks.attacks.membership import Bools, Floats
 from tasks.core.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import PairScorer, similarity_scorer
-from tasks.evaluation.detection import p_more_often
+from tasks.evaluation.detection import FEWEST, p_more_often
 from tasks.external import reading
 from tasks.external.attacks import Attacked, measure
 from tasks.external.findings import Answer, Attack, Audit, Measure, tested, undecided, with_interval
-from tasks.external.inputs import Ints
+from tasks.external.inputs import Ints, numbered
 from tasks.external.reading import Given, Log, Names
 from tasks.external.verdict import ALPHA, decide
 
@@ -34,8 +34,6 @@ PAIRS = 4_000
 """Links that are attacked, and as many other pairs."""
 KNOWN = 0.5
 """Of links and of anchors, what the attacker knows."""
-FEWEST = 20
-"""Links, and anchors, below which nothing is decided."""
 ATTACKERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "trained on known links"}
 
 
@@ -87,8 +85,8 @@ def run(
 
 def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> Answer:
     """Link stealing, next to attributes and numbers of friends; intervals are for other pairs of the same network."""
-    pairs, note = _rows_of(edges, embeddings.rows["user"], embeddings.rows["user"])
-    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    numbers, note = _rows_of(edges, embeddings, embeddings)
+    pairs = np.unique(np.sort(numbers.filter(pl.col("source") != pl.col("target")).to_numpy(), axis=1), axis=0)
     n = len(embeddings.rows)
     testable = min(PAIRS, len(pairs), n * (n - 1) // 2 - len(pairs)) * (1 - KNOWN)
     if testable < FEWEST:
@@ -117,11 +115,10 @@ def reidentification(
     embeddings: Given, other: Given, anchors: Given, people: tuple[Given, Given] | None, seed: int
 ) -> Answer:
     """Naming people in the other network, compared with attributes and chance; intervals are for other people."""
-    pairs, note = _rows_of(anchors, embeddings.rows["user"], other.rows["user"])
-    firsts = [np.unique(column, return_index=True, return_counts=True) for column in pairs.T]
-    single = [np.isin(column, users[counts == 1]) for column, (users, _, counts) in zip(pairs.T, firsts, strict=True)]
-    pairs = np.random.default_rng([seed, *b"anchors"]).permutation(pairs[single[0] & single[1]])
-    train, judged = np.split(pairs, [round(KNOWN * len(pairs))])
+    pairs, note = _rows_of(anchors, embeddings, other)
+    pairs = pairs.filter(pl.all_horizontal(pl.all().is_unique()))
+    shuffled = np.random.default_rng([seed, *b"anchors"]).permutation(pairs.to_numpy())
+    train, judged = np.split(shuffled, [round(KNOWN * len(shuffled))])
     if len(judged) < FEWEST:
         why = f"{len(judged)} people could be tested; {FEWEST} are needed"
         return undecided("re-identification", "people", why)
@@ -170,17 +167,14 @@ def _named(
     return Attack(name=name, measures=measures, controls=baselines, p=p)
 
 
-def _rows_of(table: Given, sources: pl.Series, targets: pl.Series) -> tuple[Ints, list[str]]:
-    """(n, 2) rows of the users of each pair; and how many pairs have a user without a vector."""
-    rows = table.rows
-    for column, users in (("source", sources), ("target", targets)):
-        numbered = pl.DataFrame({column: users}).with_row_index(f"{column} row")
-        rows = rows.join(numbered, on=column, how="inner", maintain_order="left")
+def _rows_of(table: Given, sources: Given, targets: Given) -> tuple[pl.DataFrame, list[str]]:
+    """Rows of the users of each pair: source, target; and how many pairs have a user without a vector."""
+    rows = numbered(table.rows, {"source": pl.Enum(sources.rows["user"]), "target": pl.Enum(targets.rows["user"])})
     if rows.is_empty():
         raise DataError(f"{table.taken.path}: of no pair both users have a vector; do the ids agree?")
     missing = len(table.rows) - len(rows)
     note = f"{missing:,} pairs of {table.taken.path} have a user without a vector; they are not used"
-    return rows.select("source row", "target row").to_numpy().astype(np.int64), [note] if missing else []
+    return rows, [note] if missing else []
 
 
 def _matrix(embeddings: Given) -> Floats:
@@ -193,8 +187,5 @@ def _one_hot(tables: list[tuple[Given, Given]]) -> list[Floats]:
         embeddings.rows.select("user").join(people.rows, on="user", how="left", maintain_order="left").drop("user")
         for people, embeddings in tables
     ]
-    both = pl.concat(joined, how="diagonal")
-    values = [(column, value) for column in both for value in column.drop_nulls().unique().sort()]
-    columns = [(column == value).fill_null(False).to_numpy() for column, value in values]
-    rows = np.array(columns, np.float64).reshape(-1, len(both)).T
+    rows = pl.concat(joined, how="diagonal").to_dummies(drop_nulls=True).to_numpy().astype(np.float64)
     return np.split(rows, np.cumsum([len(table) for table in joined])[:-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,6 +48,12 @@ def keys_of(matrix: csr_array) -> Ints:
     """user × n_items + item of everything in a matrix, sorted."""
     users = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     return np.asarray(users * matrix.shape[1] + matrix.indices)
+
+
+def listed(lists: Ints, n_items: int) -> csr_array:
+    """(n, n_items) 1 where an item is in a list, of (n, K) lists."""
+    rows, ranks = np.nonzero(lists != NOBODY)
+    return Pairs(rows, lists[rows, ranks]).matrix(len(lists), n_items)
 
 
 @dataclass(frozen=True)
@@ -117,9 +123,14 @@ class Inputs:
         return self.train.matrix(self.n_users, self.n_items)
 
     @cached_property
+    def held_back(self) -> csr_array:
+        """(n_users, n_items) 1 where public."""
+        return self.public.matrix(self.n_users, self.n_items)
+
+    @cached_property
     def known(self) -> csr_array:
         """(n_users, n_items) 1 where trained on or public."""
-        return self.trained + self.public.matrix(self.n_users, self.n_items)
+        return self.trained + self.held_back
 
     @cached_property
     def trained_keys(self) -> Ints:
@@ -135,6 +146,11 @@ class Inputs:
     def has_list(self) -> Bools:
         """(n_users,) with a list of an item or more."""
         return np.asarray(self.lists[:, 0] != NOBODY)
+
+    @cached_property
+    def compared(self) -> Ints:
+        """Members with a list of whom something was held back."""
+        return np.flatnonzero(self.is_member & self.has_list & (np.diff(self.held_back.indptr) > 0))
 
     @cached_property
     def rated(self) -> bool:
@@ -165,71 +181,63 @@ def assemble(
     Raises:
         DataError: no list is of a user who was trained on, or a shadow run was trained on what the audited one was.
     """
-    tables = [train.rows, *([public.rows] if public else [])]
-    user_names = pl.concat([rows["user"] for rows in tables]).unique().sort()
-    item_names = pl.concat([rows["item"] for rows in (*tables, recommended.rows)]).unique().sort()
-    ids, n_items = _Ids(user_names, item_names), len(item_names)
-    trained = ids.pairs(train.rows)
+    public_rows = train.rows.select("user", "item").clear() if public is None else public.rows
+    user_names = pl.concat([train.rows["user"], public_rows["user"]]).unique().sort()
+    item_names = pl.concat([train.rows["item"], public_rows["item"], recommended.rows["item"]]).unique().sort()
+    n_users, n_items = len(user_names), len(item_names)
+    ids = {"user": pl.Enum(user_names), "item": pl.Enum(item_names)}
+    trained = _pairs(numbered(train.rows, ids))
     trained_keys = np.unique(trained.keys(n_items))
-    public_pairs = Pairs(np.empty(0, np.int64), np.empty(0, np.int64))
-    if public is not None:
-        public_pairs = ids.pairs(public.rows)
-        new = ~np.isin(public_pairs.keys(n_items), trained_keys)
-        ratings = None if public_pairs.ratings is None else public_pairs.ratings[new]
-        public_pairs = Pairs(public_pairs.users[new], public_pairs.items[new], ratings)
-    lists = ids.lists(recommended.rows)
+    held_back = numbered(public_rows, ids)
+    held_back = held_back.filter(~np.isin(_pairs(held_back).keys(n_items), trained_keys))
+    lists = _lists(numbered(recommended.rows, ids), n_users)
     if not np.isin(np.flatnonzero(lists[:, 0] != NOBODY), trained.users).any():
         raise DataError(f"{recommended.taken.path}: no list is of a user of {train.taken.path}; do the ids agree?")
+    runs = []
+    for trained_on, served in shadows:
+        keys = np.unique(_pairs(numbered(trained_on.rows, ids)).keys(n_items))
+        runs.append(Shadow(keys, _lists(numbered(served.rows, ids), n_users)))
+        if (runs[-1].lists == NOBODY).all():
+            raise DataError(f"{served.taken.path}: holds no user of {train.taken.path}; do the ids agree?")
+        if np.array_equal(keys, trained_keys):
+            path = trained_on.taken.path
+            raise DataError(f"{path}: is what the audited run was trained on, which is no shadow of itself")
     return Inputs(
         user_names,
         item_names,
         trained,
-        public_pairs,
+        _pairs(held_back),
         lists,
-        ids.scores(scores.rows) if scores is not None else None,
+        _scores(numbered(scores.rows, ids), n_items) if scores is not None else None,
         user_names.is_in(list(planted)).to_numpy(),
-        tuple(ids.shadow(*run, trained_keys) for run in shadows),
+        tuple(runs),
     )
+
+
+def numbered(rows: pl.DataFrame, ids: Mapping[str, pl.Enum]) -> pl.DataFrame:
+    """The rows whose ids are all known, by number; column -> its ids."""
+    codes = [pl.col(name).cast(code, strict=False).to_physical().cast(pl.Int64) for name, code in ids.items()]
+    return rows.with_columns(codes).drop_nulls(list(ids))
+
+
+def _pairs(rows: pl.DataFrame) -> Pairs:
+    ratings = rows["rating"].to_numpy() if "rating" in rows.columns else None
+    return Pairs(rows["user"].to_numpy(), rows["item"].to_numpy(), ratings)
+
+
+def _lists(rows: pl.DataFrame, n_users: int) -> Ints:
+    """(n_users, K) items."""
+    ranks = rows.select(pl.col("rank").rank("ordinal").over("user").cast(pl.Int64) - 1)["rank"].to_numpy()
+    result = np.full((n_users, int(ranks.max(initial=0)) + 1), NOBODY, np.int64)
+    result[rows["user"].to_numpy(), ranks] = rows["item"].to_numpy()
+    return result
+
+
+def _scores(rows: pl.DataFrame, n_items: int) -> Scores:
+    rows = rows.select("score", key=pl.col("user") * n_items + pl.col("item")).sort("key")
+    return Scores(rows["key"].to_numpy(), rows["score"].to_numpy())
 
 
 def sample(ids: Ints, size: int, rng: np.random.Generator) -> Ints:
     """All ids, or so many of them at random, sorted, where there are more."""
     return ids if len(ids) <= size else np.sort(rng.choice(ids, size, replace=False))
-
-
-class _Ids:
-    def __init__(self, users: pl.Series, items: pl.Series) -> None:
-        self._users = pl.DataFrame({"user": users, "u": np.arange(len(users))})
-        self._items = pl.DataFrame({"item": items, "i": np.arange(len(items))})
-
-    def to_dense(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows whose ids are known, with `u` and `i`, in their order."""
-        joined = rows.join(self._users, on="user", how="inner", maintain_order="left")
-        return joined.join(self._items, on="item", how="inner", maintain_order="left")
-
-    def pairs(self, rows: pl.DataFrame) -> Pairs:
-        dense = self.to_dense(rows)
-        ratings = dense["rating"].to_numpy() if "rating" in dense.columns else None
-        return Pairs(dense["u"].to_numpy(), dense["i"].to_numpy(), ratings)
-
-    def lists(self, rows: pl.DataFrame) -> Ints:
-        """(n_users, K) items."""
-        dense = self.to_dense(rows).sort("u", "rank")
-        users, items = dense["u"].to_numpy(), dense["i"].to_numpy()
-        counts = np.bincount(users, minlength=len(self._users))
-        ranks = np.arange(len(users)) - (np.cumsum(counts) - counts)[users]
-        result = np.full((len(counts), max(int(counts.max(initial=0)), 1)), NOBODY, np.int64)
-        result[users, ranks] = items
-        return result
-
-    def scores(self, rows: pl.DataFrame) -> Scores:
-        dense = self.to_dense(rows)
-        keys = dense["u"].to_numpy() * len(self._items) + dense["i"].to_numpy()
-        order = np.argsort(keys)
-        return Scores(keys[order], dense["score"].to_numpy()[order])
-
-    def shadow(self, train: Given, lists: Given, audited: Ints) -> Shadow:
-        keys = np.unique(self.pairs(train.rows).keys(len(self._items)))
-        if np.array_equal(keys, audited):
-            raise DataError(f"{train.taken.path}: is what the audited run was trained on, which is no shadow of itself")
-        return Shadow(keys, self.lists(lists.rows))

@@ -19,7 +19,7 @@ from tasks.evaluation.detection import FEWEST, p_different
 from tasks.external import signals
 from tasks.external.attacks import SEPARATES, Attacked, Signal, Values, attack, both_ways, exchange, measure
 from tasks.external.findings import Answer, Attack, tested, undecided
-from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow, row, sample
+from tasks.external.inputs import Inputs, Ints, Pairs, Scores, Shadow, listed, row, sample
 from tasks.external.signals import Weights
 
 MOST_USERS = 5_000
@@ -61,8 +61,8 @@ def users(inputs: Inputs, seed: int) -> Answer:
         "similarity to the history": lambda run: signals.user_similarity(similarity, run.lists, histories, targets),
         "share of own items": lambda run: signals.own_share(run.lists, histories, targets),
     }
-    if np.ptp(_lengths(inputs.lists, targets)):
-        of_lists["length of the list"] = lambda run: _lengths(run.lists, targets)
+    if np.ptp(signals.lengths(inputs.lists, targets)):
+        of_lists["length of the list"] = lambda run: signals.lengths(run.lists, targets)
     lengths = np.diff(histories.indptr)[targets]
     known: dict[str, Floats] = {
         "items of the history": naive_bayes(histories[targets], is_member, targets, rng),
@@ -150,8 +150,8 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
         values |= _of_scores(inputs.scores.lookup(keys), inputs.scores.of_others(keys, inputs.n_items), notes)
     difference = _difference(known, is_member, pairs.users, seed)
     answer = _answer("interactions", notes, measure(values, known, is_member, pairs.users, seed), difference)
-    listed = Attacked(_listed(inputs.lists, pairs), {key: _listed(lists, pairs) for key, lists in exchanged.items()})
-    by_lists = measure({"listed": listed}, known, is_member, pairs.users, seed)
+    foreign = {control: _listed(lists, pairs) for control, lists in exchanged.items()}
+    by_lists = measure({"listed": Attacked(in_lists, foreign)}, known, is_member, pairs.users, seed)
     return Interactions(answer, pairs, is_member, values, difference, max((each.p for each in by_lists), default=1.0))
 
 
@@ -191,11 +191,9 @@ def _difference(controls: Mapping[str, Floats], is_member: Bools, groups: Ints |
 
 def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, Bools]:
     """Of every trained user with a list: pairs held back, and as many that were trained on; which are members."""
-    public = inputs.public.matrix(inputs.n_users, inputs.n_items)
-    users = np.flatnonzero(inputs.is_member & inputs.has_list & (np.diff(public.indptr) > 0))
     owners, items, is_member = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, bool)]
-    for user in sample(users, MOST_USERS, rng):
-        trained, held_back = row(inputs.trained, user), row(public, user)
+    for user in sample(inputs.compared, MOST_USERS, rng):
+        trained, held_back = row(inputs.trained, user), row(inputs.held_back, user)
         n = min(len(trained), len(held_back), PER_USER)
         owners.append(np.full(2 * n, user))
         items += [rng.choice(trained, n, replace=False), rng.choice(held_back, n, replace=False)]
@@ -207,7 +205,7 @@ def served_otherwise(inputs: Inputs, members: Ints, outsiders: Ints) -> str:
     """Why non-members' lists were not made as members' are, or nothing: then an attack would measure the serving."""
     n = min(len(members), len(outsiders), 200)
     # Of equal length: that lengths differ is an attack of its own.
-    length = int(min(np.median(_lengths(inputs.lists, users)) for users in (members, outsiders)))
+    length = int(min(np.median(signals.lengths(inputs.lists, users)) for users in (members, outsiders)))
     first, second = (len(np.unique(inputs.lists[users[:n], :length])) for users in (members, outsiders))
     if min(first, second) < ALIKE * max(first, second):
         return (
@@ -226,20 +224,9 @@ def served_otherwise(inputs: Inputs, members: Ints, outsiders: Ints) -> str:
 
 def _own_over_chance(inputs: Inputs, histories: csr_array, users: Ints) -> float:
     """Items of their own in users' lists, as a share of those in one another's; NaN where these are few."""
-    swapped = inputs.lists.copy()
-    swapped[users] = inputs.lists[np.roll(users, 1)]
-    lengths = (inputs.lists[users] != NOBODY).sum(axis=1)
-    hits, chance = (
-        float(np.nansum(signals.own_share(lists, histories, users) * counts))
-        for lists, counts in ((inputs.lists, lengths), (swapped, np.roll(lengths, 1)))
-    )
+    lists, histories = listed(inputs.lists[users], inputs.n_items), histories[users]
+    hits, chance = (rows.multiply(histories).nnz for rows in (lists, lists[np.roll(np.arange(len(users)), 1)]))
     return hits / chance if chance >= FEWEST_BY_CHANCE else float("nan")
-
-
-def _lengths(lists: Ints, users: Ints) -> Floats:
-    """(len(users),) items of each list; NaN without one."""
-    lengths = (lists[users] != NOBODY).sum(axis=1).astype(np.float64)
-    return np.where(lengths > 0, lengths, np.nan)
 
 
 def _in_shadows(inputs: Inputs, values: Ints, divisor: int = 1) -> Bools:
@@ -264,11 +251,9 @@ def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> tuple
     rows = np.repeat(np.arange(len(targets)), np.diff(chosen.indptr))
     keys = targets[rows] * n_items + chosen.indices.astype(np.int64)
     values, of_others = released.lookup(keys), released.of_others(keys, n_items)
-    usable = ~np.isnan(values)
-    scored_rows = rows[usable]
-    counts = np.bincount(scored_rows, minlength=len(targets))
+    rows, both = rows[~np.isnan(values)], np.column_stack([values, of_others])[~np.isnan(values)]
     with np.errstate(invalid="ignore"):
         first, second = (
-            np.bincount(scored_rows, scores[usable], len(targets)) / counts for scores in (values, of_others)
+            np.bincount(rows, scores, len(targets)) / np.bincount(rows, minlength=len(targets)) for scores in both.T
         )
     return first, second

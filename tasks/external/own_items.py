@@ -9,13 +9,12 @@ show nothing here.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from tasks.attacks.membership import Floats
+from tasks.evaluation.detection import FEWEST
 from tasks.external.findings import Answer, Attack, mean, tested, undecided
-from tasks.external.inputs import NOBODY, Inputs, Ints, sample
+from tasks.external.inputs import Inputs, Ints, listed, sample
 
-FEWEST = 20
 SHUFFLES = 9_999
 BLOCK = 100
 MOST_USERS = 2_000
@@ -32,24 +31,21 @@ def own_items(inputs: Inputs, difference: str, p_listed: float, seed: int) -> An
     difference, p_listed: what `membership.interactions` found.
     """
     rng = np.random.default_rng([seed, *b"own items"])
-    public = inputs.public.matrix(inputs.n_users, inputs.n_items)
-    users = np.flatnonzero(inputs.is_member & inputs.has_list & (np.diff(public.indptr) > 0))
+    users = inputs.compared
     if len(users) < FEWEST:
         why = "give --public with interactions of trained users that were held back from training"
         why += f" ({len(users)} users with some and a list now, at least {FEWEST} needed)"
         return undecided("own items", "training interactions", why)
     users = sample(users, MOST_USERS, rng)
-    lists = inputs.lists[users]
-    rows, ranks = np.nonzero(lists != NOBODY)
-    listed = csr_array((np.ones(len(rows), np.float32), (rows, lists[rows, ranks])), (len(users), inputs.n_items))
-    histories = [matrix[users] for matrix in (inputs.trained, public)]
+    lists = listed(inputs.lists[users], inputs.n_items)
+    histories = [matrix[users] for matrix in (inputs.trained, inputs.held_back)]
     sizes = [np.diff(matrix.indptr) for matrix in histories]
     # history of row, list of column
-    shares = [(matrix @ listed.T).toarray() / size[:, None] for matrix, size in zip(histories, sizes, strict=True)]
+    shares = [(matrix @ lists.T).toarray() / size[:, None] for matrix, size in zip(histories, sizes, strict=True)]
     in_own = [np.diag(share) for share in shares]
     by_user = by_item = 1.0
     if in_own[0].sum() > in_own[1].sum():
-        hits = [matrix.multiply(listed) for matrix in histories]
+        hits = [matrix.multiply(lists) for matrix in histories]
         of_users, of_items = ([matrix.sum(axis=axis).astype(np.int64) for matrix in hits] for axis in (1, 0))
         by_user = max(
             _p_resampled(of_users, sizes, 1 / sizes[0] + 1 / sizes[1], rng), _p_shuffled(shares[0] - shares[1], rng)
@@ -78,12 +74,12 @@ def _p_resampled(hits: list[Ints], sizes: list[Ints], weights: Floats | float, r
         hits, sizes: (n,) listed pairs, and all, that were trained on; the same held back.
         weights: (n,) of a listed pair that was trained on, or one for all.
     """
-    listed = hits[0] + hits[1]
-    used = listed > 0
-    weights = np.broadcast_to(weights, len(listed))[used]
+    n_listed = hits[0] + hits[1]
+    used = n_listed > 0
+    weights = np.broadcast_to(weights, len(used))[used]
     observed = (hits[0][used] * weights).sum() - 1e-9
     draws = (
-        rng.hypergeometric(sizes[0][used], sizes[1][used], listed[used], (min(BLOCK, SHUFFLES - start), used.sum()))
+        rng.hypergeometric(sizes[0][used], sizes[1][used], n_listed[used], (min(BLOCK, SHUFFLES - start), used.sum()))
         for start in range(0, SHUFFLES, BLOCK)
     )
     return (1 + sum(int((counts @ weights >= observed).sum()) for counts in draws)) / (1 + SHUFFLES)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from tasks.core.errors import ConfigurationError, DataError
@@ -23,6 +24,7 @@ from tasks.datasets.tables import Column as Column
 from tasks.datasets.tables import iso_seconds as iso_seconds
 from tasks.datasets.text import allow, require_unique
 from tasks.external.findings import File
+from tasks.external.folders import secret
 
 Role = Literal["user", "item", "rating", "score", "rank", "time", "source", "target"]
 USUAL: Mapping[Role, str] = {
@@ -37,8 +39,6 @@ USUAL: Mapping[Role, str] = {
     "target": "target dst to followee friend friendid user2 userb",
 }
 """Role -> names of columns, in lower case without blanks, hyphens and underscores."""
-ROLES: tuple[Role, ...] = ("user", "item", "rating")
-"""Of a table of interactions."""
 BY_POSITION = "column_1, column_2, ..., by position"
 IDS = ("user", "item", "source", "target")
 LARGEST = 1e50
@@ -134,12 +134,8 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
     wanted: the attributes that are audited; empty: every column that can be one.
     """
     user = str(role_column(path, "user", names))
-    header = columns_of(path, [user])
-    for name in wanted:
-        if name not in header:
-            raise ConfigurationError(f"{path}: no column {name!r} (has {_quote(header)}); correct --attributes")
-    chosen = wanted or tuple(name for name in header if name != user)
-    columns = {user: Column("id")} | {name: Column("text", may_be_empty=True) for name in chosen}
+    chosen = wanted or tuple(name for name in columns_of(path, [user]) if name != user)
+    columns = {user: Column("id")} | {name: Column("any", may_be_empty=True) for name in chosen}
     lines, rows = rows_of(path, columns)
     require_unique(path, rows, [user], lines)
     classes, notes = {"user": rows[user]}, []
@@ -158,11 +154,7 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
 
 def canaries(path: Path) -> Given:
     """The file of `dprec audit canaries`: canary, witness, item and included (1: its coin put it in)."""
-    header = columns_of(path)
     columns = {name: Column("id") for name in ("canary", "witness", "item")} | {"included": Column("whole")}
-    for name in columns:
-        if name not in header:
-            raise DataError(f"{path}: no column {name!r} (has {_quote(header)}); is it from `dprec audit canaries`?")
     lines, rows = rows_of(path, columns)
     allow(path, rows, "included", pl.col("included").is_in([0, 1]), "0 or 1", lines)
     require_unique(path, rows, ["canary"], lines)
@@ -185,10 +177,14 @@ def vectors(path: Path, role: str, names: Names) -> Given:
 class TextTable(NamedTuple):
     """A CSV file of interactions as it is, to write it again with other rows; `columns`: role -> its column."""
 
-    header: Sequence[str]
-    rows: list[list[str]]
+    rows: pl.DataFrame
     separator: str
-    columns: Mapping[Role, int]
+    columns: Mapping[str, str]
+
+    def write(self, path: Path, rows: pl.DataFrame) -> None:
+        """Write these rows as the file has its own, for the owner alone."""
+        with secret(path) as file:
+            rows.write_csv(file, separator=self.separator)
 
 
 def text_table(path: Path, names: Names) -> TextTable:
@@ -198,8 +194,9 @@ def text_table(path: Path, names: Names) -> TextTable:
     if shape.kind != "text" or not shape.header or len(shape.separator) > 1:
         raise DataError(f"{path}: canaries are added to CSV with a header; save the table as such")
     _, rows = read_table(path, None, dict.fromkeys(shape.names, Column("text", may_be_empty=True)))
-    index = {role: shape.names.index(name) for role in ROLES if (name := columns.get(role)) is not None}
-    return TextTable(shape.header, list(map(list, rows.fill_null("").iter_rows())), shape.separator, index)
+    header = dict(zip(shape.names, shape.header, strict=True))
+    recognised = {role: header[name] for role, name in columns.items()}
+    return TextTable(rows.rename(header).with_columns(pl.all().replace("", None)), shape.separator, recognised)
 
 
 def _read(
@@ -210,23 +207,14 @@ def _read(
     optional: Sequence[Role] = (),
     unique: Sequence[Role] = (),
 ) -> Given:
-    recognised: dict[str, str] = {}
-    for role in (*required, *optional):
-        column = role_column(path, role, names, required=role in required)
-        if column is not None:
-            recognised[role] = column
-    if len(set(recognised.values())) < len(recognised):
-        raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
-    columns = {name: Column("id" if role in IDS else "number") for role, name in recognised.items()}
-    lines, rows = rows_of(path, columns)
-    shape = form(path, wanted=columns)
-    for role in (*required, *optional) if shape.kind == "text" else ():
-        name = recognised.get(role, "")
-        if role in IDS and name and not _usual([name], role) and rows[name].is_in([name]).any():
-            raise DataError(f"{path}:1: {name!r} is a value of its column; add a first line that names the columns")
-    for name, kind in columns.items():
-        if kind.kind == "number":
+    recognised = role_columns(path, names, required, optional)
+    lines, rows = rows_of(path, {name: Column("id" if role in IDS else "number") for role, name in recognised.items()})
+    shape = form(path, wanted=recognised.values())
+    for role, name in recognised.items():
+        if role not in IDS:
             require_finite(path, rows, name, lines)
+        elif shape.kind == "text" and not _usual([name], role) and rows[name].is_in([name]).any():
+            raise DataError(f"{path}:1: {name!r} is a value of its column; add a first line that names the columns")
     rows = rows.rename({name: role for role, name in recognised.items()})
     if unique:
         require_unique(path, rows, list(unique), lines)
@@ -235,15 +223,12 @@ def _read(
 
 
 def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = None) -> tuple[pl.Series, pl.DataFrame]:
-    """The wanted columns of a table by `read_table`; text of Parquet may be numbers and times, too."""
+    """The wanted columns of a table by `read_table`."""
     names = columns_of(path, columns)
     for name in columns:
         if (times := names.count(name)) != 1:
             what = f"column {name!r} is there {times} times" if times else f"no column {name!r} (has {_quote(names)})"
             raise DataError(f"{path}:1: {what}")
-    columns = {
-        name: replace(column, kind="any") if column.kind == "text" else column for name, column in columns.items()
-    }
     return read_table(path, None, columns, at_least)
 
 
@@ -287,6 +272,17 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
     return usual[0] if usual else None
 
 
+def role_columns(path: Path, names: Names, required: Sequence[Role], optional: Sequence[Role] = ()) -> dict[Role, str]:
+    """Role -> its column, of the optional ones those that there are."""
+    columns = {role: role_column(path, role, names, required=role in required) for role in (*required, *optional)}
+    recognised = {role: column for role, column in columns.items() if column is not None}
+    taken = list(recognised.values())
+    if twice := [column for column in taken if taken.count(column) > 1]:
+        roles = " and ".join(role for role, column in recognised.items() if column == twice[0])
+        raise DataError(f"{path}: column {twice[0]!r} is taken for {roles}; name them")
+    return recognised
+
+
 def _is_value(name: str) -> bool:
     """Whether a field of a first line is a number or a time, and no name."""
     return is_number(name) or TIME.fullmatch(name) is not None
@@ -301,7 +297,7 @@ def _quote(names: list[str]) -> str:
     return ", ".join(repr(name[:40]) for name in names[:8]) + (", ..." if len(names) > 8 else "")
 
 
-def _given(rows: pl.DataFrame, role: str, path: Path, columns: Mapping[str, str], notes: Sequence[str] = ()) -> Given:
+def _given(rows: pl.DataFrame, role: str, path: Path, columns: Mapping[Any, str], notes: Sequence[str] = ()) -> Given:
     return Given(rows, File(role=role, path=str(path), rows=len(rows), columns=columns, notes=list(notes)))
 
 
@@ -317,8 +313,7 @@ def _classes(values: pl.Series) -> tuple[pl.Series | None, str]:
     if numbers.null_count() > values.null_count() or numbers.is_nan().any():
         return None, f"left out, it has {distinct:,} different values"
     cuts = sorted({float(cut) for q in range(1, GROUPS) if (cut := numbers.quantile(q / GROUPS, "lower")) is not None})
-    group = pl.lit("above " + f"{cuts[-1]:g}")
-    for cut in reversed(cuts):
-        group = pl.when(pl.col("value") <= cut).then(pl.lit(f"to {cut:g}")).otherwise(group)
-    grouped = pl.DataFrame({"value": numbers}).select(value=pl.when(pl.col("value").is_not_null()).then(group))["value"]
-    return grouped, f"numbers, grouped at {', '.join(f'{cut:g}' for cut in cuts)}"
+    texts = [f"{cut:g}" for cut in cuts]
+    labels = pl.Series([*(f"to {text}" for text in texts), f"above {texts[-1]}"])
+    group = pl.Series(np.searchsorted(cuts, numbers.to_numpy())).set(numbers.is_null(), None)
+    return labels.gather(group), f"numbers, grouped at {', '.join(texts)}"

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from tasks.attacks.membership import Bools, Floats
-from tasks.attacks.reconstruction import Published
+from tasks.evaluation.damped_means import DampedMeans
 from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
 from tasks.external.attacks import MOST_SIMILAR, exchange
@@ -45,23 +45,29 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     ratings = inputs.public.ratings[chosen]
     without = np.column_stack(
         [
-            _baseline(inputs, pairs),
+            _baseline(inputs.train, pairs, inputs.n_users, inputs.n_items),
             np.log1p(inputs.popularity[pairs.items]),
             signals.history_similarity(similarity, inputs.trained, pairs, rng),
         ]
     )
     swapped = np.arange(inputs.n_users)
     swapped[owners] = np.roll(rng.permutation(owners), 1)
-    keys, scores = pairs.keys(inputs.n_items), inputs.scores
-    released = _release_features(inputs, similarity, pairs, None if scores is None else scores.lookup(keys))
-    of_others = None if scores is None else scores.of_others(keys, inputs.n_items)
-    foreign = _release_features(inputs, similarity, Pairs(swapped[pairs.users], pairs.items), of_others)
     learns = rng.permutation(np.arange(inputs.n_users) % 2 == 0)[pairs.users]
-    alike = _of_the_most_similar(inputs, similarity, pairs, of_others, rng)
+    alike = exchange(np.arange(inputs.n_users)[:, None], owners, inputs.trained, rng)[MOST_SIMILAR][:, 0]
+    local = of_others = of_alike = None
+    if inputs.scores is not None:
+        keys, keys_alike = (Pairs(of, pairs.items).keys(inputs.n_items) for of in (pairs.users, alike[pairs.users]))
+        local, of_others = inputs.scores.lookup(keys), inputs.scores.of_others(keys, inputs.n_items)
+        of_alike = inputs.scores.lookup(keys_alike)
+        of_alike = np.where(np.isnan(of_alike), of_others, of_alike)
+    released = (
+        _release_features(inputs, similarity, Pairs(users, pairs.items), scores)
+        for users, scores in ((swapped[pairs.users], of_others), (alike[pairs.users], of_alike), (pairs.users, local))
+    )
     judged = pairs.users[~learns]
     *controls, attacked = (
         _by_user((_predict(features, ratings, learns) - ratings[~learns]) ** 2, judged)
-        for features in (without, *(np.column_stack([without, of]) for of in (foreign, alike, released)))
+        for features in (without, *(np.column_stack([without, columns]) for columns in released))
     )
     gains = {name: errors - attacked for name, errors in zip(CONTROLS, controls, strict=True)}
     attack = Attack(
@@ -77,33 +83,14 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     return tested("held-back ratings", "held-back ratings", notes, [attack])
 
 
-def _of_the_most_similar(
-    inputs: Inputs, similarity: Weights, pairs: Pairs, of_others: Floats | None, rng: np.random.Generator
-) -> Floats:
-    """`_release_features` of the user with the most similar history; of an item without a score there, of others."""
-    users = exchange(np.arange(inputs.n_users)[:, None], np.unique(pairs.users), inputs.trained, rng)[MOST_SIMILAR]
-    alike = Pairs(users[pairs.users, 0], pairs.items)
-    scores = None
-    if inputs.scores is not None and of_others is not None:
-        scores = inputs.scores.lookup(alike.keys(inputs.n_items))
-        scores = np.where(np.isnan(scores), of_others, scores)
-    return _release_features(inputs, similarity, alike, scores)
-
-
-def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
-    """What user and item means of the training ratings predict: the control of `tasks.attacks.reconstruction`."""
-    ratings = inputs.train.ratings
-    assert ratings is not None
-    everything = Published(
-        inputs.train.users.astype(np.int32),
-        inputs.train.items.astype(np.int32),
-        ratings,
-        inputs.n_users,
-        inputs.n_items,
-        float(ratings.min()),
-        float(ratings.max()),
+def _baseline(train: Pairs, pairs: Pairs, n_users: int, n_items: int) -> Floats:
+    """What user and item means of the training ratings predict."""
+    assert train.ratings is not None
+    users, items, of_users, of_items = (
+        ids.astype(np.int32) for ids in (train.users, train.items, pairs.users, pairs.items)
     )
-    return everything.expected(pairs.users.astype(np.int32), pairs.items.astype(np.int32), DAMPING)
+    low, high = float(train.ratings.min()), float(train.ratings.max())
+    return DampedMeans(users, items, train.ratings, n_users, n_items, low, high).expected(of_users, of_items, DAMPING)
 
 
 def _release_features(inputs: Inputs, similarity: Weights, pairs: Pairs, scores: Floats | None) -> Floats:

@@ -18,7 +18,7 @@ from tasks.external import exposure, membership, reading
 from tasks.external.findings import Answer, Audit, Exposure
 from tasks.external.inputs import Inputs, assemble
 from tasks.external.own_items import own_items
-from tasks.external.reading import Given, Log, Names
+from tasks.external.reading import Given, Log, Names, Role
 from tasks.external.reconstruction import held_back
 from tasks.external.signals import cosines
 from tasks.external.verdict import ALPHA, decide
@@ -34,18 +34,18 @@ class OtherRun(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """The files and options of an audit; None where none is given.
+    """The files and options of an audit; None where none is given, and for lists that a command is to write.
 
     control: runs of the same system without its protection, with canaries.
     """
 
     train: Path
-    recommendations: Path
+    recommendations: Path | None
     public: Path | None = None
     users: Path | None = None
     scores: Path | None = None
     canaries: Path | None = None
-    shadows: str | Sequence[OtherRun] | None = None
+    shadows: Sequence[OtherRun] = ()
     attributes: tuple[str, ...] = ()
     claimed_epsilon: float | None = None
     delta: float = 1e-5
@@ -56,10 +56,8 @@ class AuditRequest:
     names: Names = field(default_factory=Names)
 
 
-def check(request: AuditRequest, *, has_canaries: bool, has_control: bool, has_lists: bool = True) -> None:
-    """Refuse options that nothing could heed, before anything long begins.
-
-    has_lists: whether the lists are there already; without, columns of them are not looked for.
+def check(request: AuditRequest) -> None:
+    """Refuse options that nothing could heed, before anything long begins; of files that there are not yet, no columns.
 
     Raises:
         ConfigurationError: a number out of range, attributes or a claim without what decides them, or a column that no
@@ -71,14 +69,15 @@ def check(request: AuditRequest, *, has_canaries: bool, has_control: bool, has_l
         raise ConfigurationError(f"--delta must be in [0, 1), not {request.delta}")
     if claimed is not None and not claimed >= 0:
         raise ConfigurationError(f"--claimed-epsilon must be 0 or more, not {claimed}")
-    if claimed is not None and not has_canaries:
+    if claimed is not None and request.canaries is None:
         raise ConfigurationError("--claimed-epsilon needs --canaries; `dprec audit canaries` makes them")
-    if has_control and claimed is None:
+    if request.control and claimed is None:
         raise ConfigurationError("a control needs --claimed-epsilon, which it shows the power of the audit for")
     if request.attributes and request.users is None:
         raise ConfigurationError("--attributes needs --users")
     files = [request.train, request.recommendations, request.public, request.scores, request.users]
-    request.names.require([path for path in files if path is not None], () if has_lists else ("rank", "score"))
+    later: tuple[Role, ...] = () if request.recommendations else ("rank", "score")
+    request.names.require([path for path in files if path is not None], later)
 
 
 def run(request: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
@@ -89,7 +88,8 @@ def run(request: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Da
     Raises:
         DataError: a file is not what it should be (names file, row and column).
     """
-    check(request, has_canaries=request.canaries is not None, has_control=bool(request.control))
+    assert request.recommendations is not None
+    check(request)
     read, names = Log(say), request.names
     train = read(reading.interactions(request.train, "train", names))
     lists = read(reading.lists(request.recommendations, "recommendations", names))
@@ -101,18 +101,15 @@ def run(request: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Da
         _require_known(people, "user", train.rows["user"], request.train)
     coins = read(reading.canaries(request.canaries)) if request.canaries else None
     runs = [planted.check_run(coins, train, lists)] if coins is not None else []
-    users = pl.concat([table.rows["user"] for table in (train, public) if table is not None]).unique()
 
     def shadows() -> Iterator[tuple[Given, Given]]:  # read in turn: all of them together would not fit
-        for shadow in _shadows(request.shadows) if isinstance(request.shadows, str) else request.shadows or ():
-            trained_on = read(reading.interactions(shadow.train, "shadow train", names))
-            listed = read(reading.lists(shadow.lists, "shadow lists", names))
-            _require_known(listed, "user", users, request.train)
-            if shadow.canaries is not None:
-                runs.append(planted.check_run(reading.canaries(shadow.canaries), trained_on, listed))
-            yield trained_on, listed
+        for shadow in request.shadows:
+            trained_on, listed, coins_of_run = _read_run(shadow, "shadow", names)
+            runs.extend(filter(None, [coins_of_run]))
+            yield read(trained_on), read(listed)
 
-    inputs = assemble(train, lists, public, scores, runs[0].planted if runs else [], shadows())
+    users = [] if coins is None else [*coins.rows["canary"], *coins.rows["witness"]]
+    inputs = assemble(train, lists, public, scores, users, shadows())
     answers, single = _answer(inputs, people, request, say)
     proved = None
     if coins is not None:
@@ -153,14 +150,17 @@ def _answer(
     return answers, single
 
 
+def _read_run(run: OtherRun, kind: str, names: Names) -> tuple[Given, Given, planted.Run | None]:
+    """What a run was trained on, its lists, and its canaries."""
+    train = reading.interactions(run.train, f"{kind} train", names)
+    lists = reading.lists(run.lists, f"{kind} lists", names)
+    coins = None if run.canaries is None else planted.check_run(reading.canaries(run.canaries), train, lists)
+    return train, lists, coins
+
+
 def _prove(runs: Sequence[OtherRun], request: AuditRequest, released: Floats | None) -> float:
     """What the canaries of other runs prove of ε, corrected as the audited one, which may have released scores."""
-    checked = []
-    for run in runs:
-        assert run.canaries is not None
-        trained_on = reading.interactions(run.train, "control train", request.names)
-        listed = reading.lists(run.lists, "control lists", request.names)
-        checked.append(planted.check_run(reading.canaries(run.canaries), trained_on, listed))
+    checked = [coins for run in runs if (coins := _read_run(run, "control", request.names)[-1])]
     unknown = None if released is None else np.zeros(sum(len(run.included) for run in checked))
     return planted.audit(checked, request.delta, scores=unknown).epsilon
 
@@ -171,7 +171,7 @@ def _require_known(table: Given, what: str, ids: pl.Series, path: Path) -> None:
         raise DataError(f"{table.taken.path}: holds no {what} of {path}; do the ids agree?")
 
 
-def _shadows(pattern: str) -> list[OtherRun]:
+def find_shadows(pattern: str) -> list[OtherRun]:
     """The runs of all files of the pattern: NAME.csv or .parquet next to NAME.train.csv or .parquet."""
     paths = [Path(path) for path in sorted(glob.glob(pattern)) if not Path(path).stem.endswith(".train")]
     if not paths:

@@ -12,14 +12,14 @@ under a random split the same law for both, regardless of the system, as long as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.attacks.membership import Floats
-from tasks.external.inputs import NOBODY, Ints, Pairs, Shadow, keys_of, row
+from tasks.external.inputs import NOBODY, Ints, Pairs, Shadow, keys_of, listed, row
 
 MOST_ITEMS = 8_000
 """Items of which similarities are computed, the most popular; the others are similar to nothing."""
@@ -67,22 +67,21 @@ def associations(matrix: csr_array, shadows: Sequence[Shadow]) -> Weights:
     """
     kept, n_items = most_popular(matrix), matrix.shape[1]
     users, keys = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), keys_of(matrix)
-    listed = [np.zeros((len(kept), len(kept)), np.float32) for _ in range(2)]
+    counts = [np.zeros((len(kept), len(kept)), np.float32) for _ in range(2)]
     having = [np.zeros(len(kept)) for _ in range(2)]
     total, n_lists = np.zeros(len(kept)), 0
     for run in shadows:
-        rows, ranks = np.nonzero(run.lists != NOBODY)
-        lists = csr_array((np.ones(len(rows), np.float32), (rows, run.lists[rows, ranks])), matrix.shape)[:, kept]
+        lists, has_list = listed(run.lists, n_items)[:, kept], run.lists[:, 0] != NOBODY
         total += lists.sum(axis=0)
-        n_lists += len(np.unique(rows))
-        trained, has_list = np.isin(keys, run.keys), run.lists[users, 0] != NOBODY
-        for side, chosen in enumerate((trained & has_list, ~trained & has_list)):
-            pairs = users[chosen], matrix.indices[chosen]
-            has = csr_array((np.ones(len(pairs[0]), np.float32), pairs), matrix.shape)[:, kept]
-            listed[side] += (has.T @ lists).toarray()
+        n_lists += has_list.sum()
+        trained = np.isin(keys, run.keys)
+        for side, is_in in enumerate((trained, ~trained)):
+            chosen = is_in & has_list[users]
+            has = Pairs(users[chosen], matrix.indices[chosen]).matrix(*matrix.shape)[:, kept]
+            counts[side] += (has.T @ lists).toarray()
             having[side] += has.sum(axis=0)
     expected = (PRIOR * (total + 1) / (n_lists + 1)).astype(np.float32)
-    logs = [np.log((count + expected) / (n[:, None] + PRIOR)) for count, n in zip(listed, having, strict=True)]
+    logs = [np.log((count + expected) / (n[:, None] + PRIOR)) for count, n in zip(counts, having, strict=True)]
     return Weights(kept, (logs[0] - logs[1]).astype(np.float32), n_items)
 
 
@@ -167,7 +166,14 @@ def history_similarity(similarity: Weights, trained: csr_array, pairs: Pairs, rn
 
 def own_share(lists: Ints, histories: csr_array, users: Ints) -> Floats:
     """Share of each user's list that is in the history; NaN without a list."""
-    return _of_lists(lambda listed, history: np.isin(listed, history).mean(), lists, histories, users)
+    repeated = listed(lists[users], histories.shape[1]).multiply(histories[users])
+    return np.asarray(repeated.sum(axis=1) / lengths(lists, users), np.float64)
+
+
+def lengths(lists: Ints, users: Ints) -> Floats:
+    """(len(users),) items of each list; NaN without one."""
+    counts = (lists[users] != NOBODY).sum(axis=1)
+    return np.where(counts > 0, counts, np.nan)
 
 
 def user_similarity(similarity: Weights, lists: Ints, histories: csr_array, users: Ints) -> Floats:
@@ -175,19 +181,13 @@ def user_similarity(similarity: Weights, lists: Ints, histories: csr_array, user
 
     What a list repeats of the history is left out: `own_share` measures that.
     """
-
-    def mean(listed: Ints, history: Ints) -> float:
-        new = listed[~np.isin(listed, history)]
-        return float(similarity(new[:, None], history[None, :]).mean()) if len(new) else 0.0
-
-    return _of_lists(mean, lists, histories, users)
-
-
-def _of_lists(measure: Callable[[Ints, Ints], float], lists: Ints, histories: csr_array, users: Ints) -> Floats:
-    """(len(users),) what is measured of each user's list and history; NaN without a list."""
-    listed = (lists[user][lists[user] != NOBODY] for user in users)
-    pairs = zip(listed, users, strict=True)
-    return np.array([measure(items, row(histories, user)) if len(items) else np.nan for items, user in pairs])
+    result = np.where(np.isnan(lengths(lists, users)), np.nan, 0.0)
+    for n, user in enumerate(users):
+        history = row(histories, user)
+        new = lists[user][~np.isin(lists[user], [*history, NOBODY])]
+        if len(new):
+            result[n] = similarity(new[:, None], history[None, :]).mean()
+    return result
 
 
 def coherence(similarity: Weights, histories: csr_array, users: Ints) -> Floats:

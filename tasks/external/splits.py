@@ -10,14 +10,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
-from tasks.external.canaries import draw, write_rows
+from tasks.external.canaries import draw
 from tasks.external.reading import Names, text_table
 
 HELD_BACK = 0.25
 ITEMS = 4
 """Rare items that a canary shares with its witness."""
-TRAIN, HISTORIES, PUBLIC, USERS, CANARIES = "train.csv", "histories.csv", "public.csv", "users.csv", "canaries.csv"
+TRAIN, HISTORIES, PUBLIC, CANARIES = "train.csv", "histories.csv", "public.csv", "canaries.csv"
 
 
 class Splits:
@@ -35,10 +36,9 @@ class Splits:
             DataError: see `tasks.external.reading.text_table` and `tasks.external.canaries.draw`.
         """
         self._table = text_table(train, names)
-        columns = [np.array([row[self._table.columns[role]] for row in self._table.rows]) for role in ("user", "item")]
-        self._users, self._owners = np.unique(columns[0], return_inverse=True)
-        items, codes = np.unique(columns[1], return_inverse=True)
-        self._pairs = np.unique(self._owners * len(items) + codes, return_inverse=True)[1]  # a pair may be repeated
+        owner = pl.col(self._table.columns["user"])
+        pair = pl.struct(owner, self._table.columns["item"])  # which may be repeated
+        self._codes = self._table.rows.select(user=owner.rank("dense") - 1, pair=pair.rank("dense") - 1)
         self._seed = seed
         rng = np.random.default_rng([seed, *b"canaries"])
         self._planted = draw(train, self._table, canaries, ITEMS, 1, rng) if canaries else None
@@ -48,23 +48,20 @@ class Splits:
 
         `TRAIN`: what it is trained on. `HISTORIES`: that, and the same part of those who are out, for lists to be made
         for everyone. `PUBLIC`: what is known and was not trained on: what was held back of those who are in, and the
-        histories of those who are out. `USERS` and `CANARIES`: the coins, for the owner alone.
+        histories of those who are out. `CANARIES`: their coins, for the owner alone.
         """
         rng = np.random.default_rng([self._seed, run])
-        is_in = rng.random(len(self._users)) < 0.5
-        included = is_in[self._owners]
-        kept = (rng.random(int(self._pairs.max()) + 1) >= HELD_BACK)[self._pairs]
-        new: list[list[str]] = []
+        users, pairs = (self._codes[name].to_numpy() for name in ("user", "pair"))
+        included = (rng.random(int(users.max()) + 1) < 0.5)[users]
+        kept = (rng.random(int(pairs.max()) + 1) >= HELD_BACK)[pairs]
+        new = none = self._table.rows.clear()
         if self._planted is not None:
-            coins = rng.random(len(self._planted.items)) < 0.5
+            coins = rng.random(len(self._planted.coins)) < 0.5
             new = self._planted.rows(coins, rng)
             self._planted.write(folder / CANARIES, coins)
         for name, chosen, more in (
             (TRAIN, kept & included, new),
             (HISTORIES, kept, new),
-            (PUBLIC, kept != included, []),
+            (PUBLIC, kept != included, none),
         ):
-            rows = (self._table.rows[index] for index in np.flatnonzero(chosen))
-            write_rows(folder / name, [self._table.header, *rows, *more], self._table.separator)
-        coins_of_users = zip(self._users.tolist(), ("01"[int(coin)] for coin in is_in), strict=True)
-        write_rows(folder / USERS, [("user", "included"), *coins_of_users])
+            self._table.write(folder / name, pl.concat([self._table.rows.filter(chosen), more]))

@@ -14,17 +14,11 @@ from tasks.external.findings import Answer, Audit
 from tasks.pages.page import Page
 from tasks.pages.page import render as draw
 
-SCHEMA = Path(__file__).with_name("audit.schema.json")
 FILES = ("audit.json", "index.html", "exposed.csv")
 FORMATS = ("dprec-audit/1", "dprec-audit/2")
 """Of audit.json, from the first version on."""
 MOST_CURVES = 6
 """Of a figure: more cannot be distinguished."""
-
-
-def schema() -> str:
-    """The schema of audit.json, as it is committed."""
-    return json.dumps(Audit.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def require_folder(out: Path) -> None:

@@ -7,8 +7,10 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.command import dprec
+from tests.parameters import ROOT
 
 Here = Callable[..., CompletedProcess[str]]
+SCHEMA = ROOT / "tasks/external/audit.schema.json"
 
 
 @pytest.fixture

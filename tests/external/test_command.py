@@ -69,8 +69,7 @@ def test_coins_decide_who_is_in_and_the_files_agree_with_them(tmp_path: Path) ->
         folder.mkdir()
         splits.write(folder, number)
         train, histories, public = (rows(folder / f"{name}.csv") for name in ("train", "histories", "public"))
-        users = pl.read_csv(folder / "users.csv")
-        members = set(users.filter(included=1)["user"])
+        members = {user for user, _ in train & everything}
         coins = pl.read_csv(folder / "canaries.csv")
         made = {*coins["canary"], *coins["witness"]}
         of_members = {pair for pair in everything if pair[0] in members}
@@ -81,14 +80,14 @@ def test_coins_decide_who_is_in_and_the_files_agree_with_them(tmp_path: Path) ->
         assert {pair for pair in public if pair[0] in members} == of_members - real
         assert {user for user, _ in train} & set(coins["canary"]) == set(coins.filter(included=1)["canary"])
         assert {user for user, _ in train} >= set(coins["witness"])
-        in_runs.append(users["included"].to_numpy())
+        in_runs.append(np.array([f"u{user}" in members for user in range(200)]))
         of_canaries.append(coins["included"].to_numpy())
         held.append(1 - len(histories - {pair for pair in train if pair[0] in made}) / len(everything))
     for coin in (np.array(in_runs), np.array(of_canaries)):  # five deviations of fair coins
         assert abs(coin.mean() - 0.5) < 2.5 / np.sqrt(coin.size)
         assert len({row.tobytes() for row in coin}) == 12
     assert abs(np.mean(held) - HELD_BACK) < 0.02
-    assert oct((tmp_path / "0" / "users.csv").stat().st_mode & 0o777) == "0o600"
+    assert oct((tmp_path / "0" / "canaries.csv").stat().st_mode & 0o777) == "0o600"
     assert (tmp_path / "0" / "train.csv").read_text().splitlines()[0] == "user,item,stars,note"
 
 
@@ -115,7 +114,7 @@ def test_canaries_refute_item_neighbours_of_implicit(tmp_path: Path) -> None:
     asked = repeated(tmp_path, command("neighbours.py", "{train}", "{histories}", "{out}"), 4, 40)
     audit, _ = run(replace(asked, claimed_epsilon=0.5), quiet)
     assert (audit.canaries.claim, audit.canaries.canaries, audit.verdict.exit_code) == ("refuted", 160, 3)
-    alone, _ = run(replace(asked, claimed_epsilon=0.5, shadows=None), quiet)
+    alone, _ = run(replace(asked, claimed_epsilon=0.5, shadows=()), quiet)
     assert alone.canaries.epsilon < audit.canaries.epsilon  # a run alone proves less
 
 
@@ -143,7 +142,7 @@ def test_a_killed_audit_goes_on_and_repeats_no_finished_run(tmp_path: Path) -> N
     repeated(tmp_path, text)
     after = [path.stat().st_mtime_ns for path in done]
     assert (after[0] == before[0], after[1] > before[1]) == (True, True)
-    assert json.loads(done[2].read_text())["files"].keys() >= {"train.csv", "lists.csv", "canaries.csv", "users.csv"}
+    assert json.loads(done[2].read_text())["files"].keys() >= {"train.csv", "lists.csv", "canaries.csv"}
     repeated(tmp_path, text + " another")  # another command: all of them are done again
     assert all(path.stat().st_mtime_ns > last for path, last in zip(done, after, strict=True))
     with pytest.raises(ConfigurationError, match="has runs on other data, columns or canaries"):

@@ -13,8 +13,8 @@ from tasks.core.errors import ConfigurationError, DataError
 from tasks.external.findings import Answer
 from tasks.external.graphs import run
 from tasks.external.reading import Names
-from tasks.external.writing import SCHEMA, write
-from tests.external.conftest import Here
+from tasks.external.writing import write
+from tests.external.conftest import SCHEMA, Here
 from tests.external.worlds import names, quiet
 
 N = 200

@@ -14,6 +14,7 @@ from tasks.core.errors import DataError
 from tasks.external.attacks import Attacked, attack, measure
 from tasks.external.findings import Answer
 from tasks.external.inputs import Inputs
+from tasks.external.run import find_shadows
 from tasks.external.verdict import decide
 from tests.external import worlds
 from tests.external.test_audit import WORLD, answer, audited
@@ -25,7 +26,7 @@ def test_shadow_runs_teach_what_similarity_cannot(tmp_path: Path) -> None:
     made = worlds.world(1)
     every = made.trained | made.public
     asked = worlds.random_drags(tmp_path, made, every, shadow_runs=6)
-    alone = audited(replace(asked, shadows=None))
+    alone = audited(replace(asked, shadows=()))
     assert answer(alone, "interactions").state == "not shown"
     audit = audited(asked)
     assert answer(audit, "interactions").state == "shown"
@@ -36,8 +37,8 @@ def test_shadow_runs_teach_what_similarity_cannot(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"r0.train.csv: is what the audited run was trained on"):
         audited(asked)
     (tmp_path / "runs" / "r0.train.csv").unlink()
-    with pytest.raises(Exception, match=r"neither r0.train.parquet nor r0.train.csv says what this run was trained on"):
-        audited(asked)
+    with pytest.raises(DataError, match=r"neither r0.train.parquet nor r0.train.csv says what this run was trained on"):
+        find_shadows(str(tmp_path / "runs" / "*.parquet"))
 
 
 def test_attacks_learn_from_shadow_runs_whether_members_score_higher(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_attributes_are_classes_numbers_are_grouped_and_names_left_out(tmp_path:
     assert reading.attributes(path, Names(), ("gender",)).rows.columns == ["user", "gender"]
     with pytest.raises(DataError, match="column 'zip': left out, it has 100 different values"):
         reading.attributes(path, Names(), ("zip",))
-    with pytest.raises(ConfigurationError, match="no column 'sex'"):
+    with pytest.raises(DataError, match="no column 'sex'"):
         reading.attributes(path, Names(), ("sex",))
 
 

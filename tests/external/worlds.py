@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.external.run import AuditRequest
+from tasks.external.run import AuditRequest, find_shadows
 
 K = 15
 
@@ -210,4 +210,4 @@ def shadowed(
         asked(folder / "run", *run_of(shadow))
         (folder / "run" / "train.csv").rename(folder / "runs" / f"r{shadow}.train.csv")
         (folder / "run" / "lists.parquet").rename(folder / "runs" / f"r{shadow}.parquet")
-    return replace(asked(folder / "target", *run_of(99)), shadows=str(folder / "runs" / "*.parquet"))
+    return replace(asked(folder / "target", *run_of(99)), shadows=find_shadows(str(folder / "runs" / "*.parquet")))
