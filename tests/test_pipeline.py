@@ -113,7 +113,7 @@ def test_a_file_that_is_behind_is_written_anew_and_one_of_somebodys_own_is_left_
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert len(dvc_files.write(params)) == len(dvc_files.texts(params))
-    assert dvc_files.outdated_files(params) == []
+    assert dvc_files.outdated_files(params) == {}
     gone = Path("suites/gone/dvc.yaml")
     gone.parent.mkdir(parents=True)
     gone.write_text("stages: {}\n")

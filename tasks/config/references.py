@@ -1,13 +1,15 @@
 """What no type says about params.yaml and the suites' files.
 
 Which names must be known, which values must agree, and what models, data sets and protocols say of their own keys.
-`check` looks at everything before anything runs. No stage that computes imports this module: it knows all plug-ins.
-Functions that give problems give them as `key: what is wrong`.
+`check` looks at everything before anything runs, and the first mistake is refused. No stage that computes imports this
+module: it knows all plug-ins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +18,15 @@ from tasks.audits import AUDITS, of_model
 from tasks.audits.lines import AUDITED_LINES
 from tasks.config.audited import LINES, released_lines, unexplained
 from tasks.config.fields import PerturbedFeatures, model_config
-from tasks.config.messages import Problem, options
+from tasks.config.messages import options
 from tasks.config.network_references import (
-    experiment_problems,
+    Wrong,
+    check_layer,
+    check_name,
+    check_networks,
+    check_read,
+    check_seeds,
     makes_networks,
-    missing_seed,
-    network_problems,
-    read_problems,
-    unknown_name,
 )
 from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, locate, own_file
@@ -46,13 +49,22 @@ def check(params: Params, path: Path = PARAMS_FILE) -> None:
 
 def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
     """Whether the entries of all files agree with one another; imports no plug-in."""
-    for problem in root_problems(params):
-        raise ConfigurationError(f"{path}: {problem}")
+    with _in_file(lambda _: path):
+        _check_root(params)
     taken: dict[str, str] = {}
     for name, suite in params.suites.items():
-        for problem in own_problems(suite, params, taken):
-            raise ConfigurationError(f"{own_file(name, path, problem.key)}: {locate(*problem, suite.inherited)}")
+        with _in_file(partial(own_file, name, path), suite.inherited):
+            check_suite(suite, params, taken)
         taken |= dict.fromkeys(suite.experiments, name)
+
+
+@contextmanager
+def _in_file(file: Callable[[str], Path], inherited: frozenset[str] = frozenset()) -> Iterator[None]:
+    """Says of what is wrong in which file it stands, given its key."""
+    try:
+        yield
+    except Wrong as wrong:
+        raise ConfigurationError(f"{file(wrong.key)}: {locate(wrong.key, wrong.text, inherited)}") from None
 
 
 def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
@@ -71,20 +83,18 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         where = locate(f"embeddings.{name}.config", "", params.suites[embedding.suite].inherited)
         file, cls = own_file(embedding.suite, path), model_class(embedding.model)
         model = cls(options(cls.Config, embedding.config, where, file))
-        for reason in _ledger_problems(model, embedding.model, embedding.config):
-            raise ConfigurationError(f"{file}: embeddings.{name}: {embedding.model!r}: {reason}")
+        _check_ledger(f"{file}: embeddings.{name}: {embedding.model!r}", model, embedding.model, embedding.config)
     for name, pair in params.aligned.items():
         aligner = import_module("tasks.models.alignment.aligner")
         where = locate(f"aligned.{name}.config", "", params.suites[pair.suite].inherited)
         options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
     for name, experiment in params.experiments.items():
-        file = own_file(experiment.suite, path)
-        for key, reason in _model_problems(experiment, params):
-            raise ConfigurationError(f"{file}: experiments.{name}.{key}: {reason}")
-        _check_settings(name, experiment, params.suites[experiment.suite], file)
+        with _in_file(partial(own_file, experiment.suite, path)):
+            _check_model(f"experiments.{name}", experiment, params)
+        _check_settings(name, experiment, params.suites[experiment.suite], own_file(experiment.suite, path))
     for name, suite in params.suites.items():
-        for problem in _ceiling_problems(suite):
-            raise ConfigurationError(f"{own_file(name, path)}: {problem}")
+        with _in_file(partial(own_file, name, path)):
+            _check_ceilings(suite)
     for audit in sorted(AUDITED_LINES.keys() - AUDITS):  # of a part of a mechanism, or a line that fitted models have
         raise ConfigurationError(f"tasks/audits/lines.py: {audit}: is not among AUDITS of tasks/audits")
 
@@ -103,23 +113,23 @@ def _check_datasets(params: Params, path: Path) -> None:
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
 
 
-def _model_problems(experiment: Experiment, params: Params) -> Iterator[tuple[str, str]]:
-    """(key, reason) of what the model cannot do."""
+def _check_model(where: str, experiment: Experiment, params: Params) -> None:
+    """What the model can do."""
     cls, model = model_class(experiment.model), repr(experiment.model)
     networks = import_module("tasks.models.user_networks.base")
-    layer, _, read = experiment.features.partition("/")
+    layer, read = experiment.features.split("/")
     of_networks = TASKS[params.suites[experiment.suite].task].networks
     if of_networks and not issubclass(cls, networks.Embedder):
-        yield "model", f"{model} does not embed users"
+        raise Wrong(f"{where}.model", f"{model} does not embed users")
     if not of_networks and issubclass(cls, networks.Embedder):
-        yield "model", f"{model} embeds users, which is for suites whose task is embedding"
+        raise Wrong(f"{where}.model", f"{model} embeds users, which is for suites whose task is embedding")
     if of_networks and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
         wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
-        yield "features", f"{model} reads {wanted}"
+        raise Wrong(f"{where}.features", f"{model} reads {wanted}")
     if layer == "aligned" and (reason := unaccounted_anchors(read, params)):
-        yield "features", reason
+        raise Wrong(f"{where}.features", reason)
     if experiment.chosen_on_test and not issubclass(cls, import_module("tasks.models.training").EpochModel):
-        yield "chosen_on_test", f"{model} has no epochs to choose from"
+        raise Wrong(f"{where}.chosen_on_test", f"{model} has no epochs to choose from")
 
 
 def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path) -> None:
@@ -134,15 +144,16 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
             where = locate(f"experiments.{name}.noise", "", suite.inherited)
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
-        for problem in _ledger_problems(cls(chosen), experiment.model, config):
-            raise ConfigurationError(f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {problem}")
+        what = f"{file}: experiments.{name}: {experiment.model!r} at {setting}"
+        _check_ledger(what, cls(chosen), experiment.model, config)
 
 
-def _ledger_problems(model: Model, name: str, config: dict[str, object]) -> Iterator[str]:
+def _check_ledger(what: str, model: Model, name: str, config: dict[str, object]) -> None:
     """Of a model before it is fitted; a line that only its fitted ledger adds to these, `collect` refuses."""
     if not model.ledger() and has_budget(config):
-        yield "has a budget, and no line of its ledger says so before it is fitted"
-    yield from unexplained(model.ledger(), config, of_model(name, config))
+        raise ConfigurationError(f"{what}: has a budget, and no line of its ledger says so before it is fitted")
+    for problem in unexplained(model.ledger(), config, of_model(name, config)):
+        raise ConfigurationError(f"{what}: {problem}")
 
 
 def unaccounted_anchors(aligned: str, params: Params) -> str:
@@ -159,123 +170,118 @@ def unaccounted_anchors(aligned: str, params: Params) -> str:
     )
 
 
-def root_problems(params: Params) -> Iterator[Problem]:
+def _check_root(params: Params) -> None:
     """What is wrong with the root's params.yaml."""
     published = {name.replace("_", "-"): module for name, module in FORMATS.items()}
     for name, dataset in params.datasets.items():
         for key in ("replica_of", "part_of"):
             if (original := getattr(dataset, key)) is not None:
-                yield from unknown_name(f"datasets.{name}.{key}", original, published, "published data set")
+                check_name(f"datasets.{name}.{key}", original, published, "published data set")
         if dataset.replica_of and dataset.part_of:
-            yield Problem(f"datasets.{name}.part_of", "must be left out where replica_of is given")
+            raise Wrong(f"datasets.{name}.part_of", "must be left out where replica_of is given")
     for name, processed in params.processed.items():
-        yield from unknown_name(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
+        check_name(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
     for name, perturbed in params.perturbed.items():
-        yield from unknown_name(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
-        if perturbed.data in params.processed:
-            protocol = params.processed[perturbed.data].protocol
-            if makes_networks(protocol) == isinstance(perturbed, PerturbedFeatures):
-                where, mechanism = f"perturbed.{name}.mechanism", repr(perturbed.mechanism)
-                yield Problem(where, f"{mechanism} is not for data whose protocol is {protocol!r}")
+        check_name(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
+        protocol = params.processed[perturbed.data].protocol
+        if makes_networks(protocol) == isinstance(perturbed, PerturbedFeatures):
+            what = f"{perturbed.mechanism!r} is not for data whose protocol is {protocol!r}"
+            raise Wrong(f"perturbed.{name}.mechanism", what)
     for name, table in params.words.items():
-        yield from unknown_name(f"words.{name}.data", table.data, params.processed, "processed data set")
+        check_name(f"words.{name}.data", table.data, params.processed, "processed data set")
 
 
-def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[Problem]:
+def check_suite(suite: Suite, params: Params, taken: dict[str, str]) -> None:
     """What is wrong with the file of a suite; taken: experiment -> suite, of the suites before this one."""
-    yield from unknown_name("data", suite.data, params.processed, "processed data set")
+    check_name("data", suite.data, params.processed, "processed data set")
     if suite.paper is not None:
-        yield from unknown_name("paper", suite.paper, PAPERS, "paper")
-    yield from _counts_problems(suite, params)
-    yield from _split_problems(suite, params)
-    yield from _task_problems(suite)
+        check_name("paper", suite.paper, PAPERS, "paper")
+    _check_counts(suite, params)
+    _check_splits(suite, params)
+    _check_task(suite)
     if (chosen := suite.tuning.of) is not None:
-        yield from unknown_name("tuning.of", chosen, params.suites, "suite")
-        if chosen in params.suites and params.suites[chosen].tuning.of:
-            yield Problem("tuning.of", f"{chosen} has none of its own")
-    yield from network_problems(suite, params)
+        check_name("tuning.of", chosen, params.suites, "suite")
+        if params.suites[chosen].tuning.of:
+            raise Wrong("tuning.of", f"{chosen} has none of its own")
+    check_networks(suite, params)
     for audited in suite.training_audit.experiments if suite.training_audit else ():
-        yield from unknown_name("training_audit.experiments", audited, suite.experiments, "experiment of this suite")
+        check_name("training_audit.experiments", audited, suite.experiments, "experiment of this suite")
     for where, named in suite.attack_kind.named(suite.attack).items() if suite.attack_kind else ():
         for name in named:
-            yield from unknown_name(f"attack.{where}", name, suite.experiments, "experiment of this suite")
-            if name in suite.experiments and (data := suite.experiments[name].data) != suite.data:
-                yield Problem(f"experiments.{name}.data", f"attack.{where} must be on {suite.data}, not on {data}")
+            check_name(f"attack.{where}", name, suite.experiments, "experiment of this suite")
+            if (data := suite.experiments[name].data) != suite.data:
+                raise Wrong(f"experiments.{name}.data", f"attack.{where} must be on {suite.data}, not on {data}")
     for key, experiment in suite.experiments.items():
         where = f"experiments.{key}"
         if key in taken:
-            yield Problem(where, f"the suite {taken[key]!r} has an experiment of this name")
-        yield from unknown_name(f"{where}.data", experiment.data, params.processed, "processed data set")
+            raise Wrong(where, f"the suite {taken[key]!r} has an experiment of this name")
+        check_name(f"{where}.data", experiment.data, params.processed, "processed data set")
         if experiment.system != experiment.model and experiment.system in MODELS:
-            yield Problem(f"{where}.system", f"{experiment.system!r} is another model's name")
+            raise Wrong(f"{where}.system", f"{experiment.system!r} is another model's name")
         if experiment.chosen_on_test and not TASKS[suite.task].tested_by_epoch:
-            yield Problem(f"{where}.chosen_on_test", f"epochs are not tested in a suite whose task is {suite.task}")
+            raise Wrong(f"{where}.chosen_on_test", f"epochs are not tested in a suite whose task is {suite.task}")
         if suite.tuning.seed in experiment.seeds:
-            yield Problem(f"{where}.seeds", f"{suite.tuning.seed} is the tuning seed, which no result may use")
+            raise Wrong(f"{where}.seeds", f"{suite.tuning.seed} is the tuning seed, which no result may use")
         if experiment.sweep_seeds is not None and experiment.sweep_seeds > len(experiment.seeds):
-            yield Problem(f"{where}.sweep_seeds", f"{experiment.sweep_seeds} of {len(experiment.seeds)} seeds")
-        yield from _noise_problems(where, experiment, suite.task, params)
+            raise Wrong(f"{where}.sweep_seeds", f"{experiment.sweep_seeds} of {len(experiment.seeds)} seeds")
+        _check_noise(where, experiment, suite.task, params)
         if not TASKS[suite.task].networks:
-            yield from _features_problems(where, experiment, suite, params)
-        yield from experiment_problems(where, experiment, suite.task, params)
-        yield from _ratings_problems(where, experiment, suite.task, params)
+            _check_features(where, experiment, suite, params)
+        check_layer(where, experiment, suite.task, params)
+        _check_ratings(where, experiment, suite.task, params)
 
 
-def _counts_problems(suite: Suite, params: Params) -> Iterator[Problem]:
+def _check_counts(suite: Suite, params: Params) -> None:
     """Counts of anything but the whole of what the suite's data are a part or a replica of."""
     if suite.counts is None:
         return
     if TASKS[suite.task].networks:
-        yield Problem("counts", f"there are none in a suite whose task is {suite.task}")
-    yield from unknown_name("counts", suite.counts, params.processed, "processed data set")
-    if {suite.counts, suite.data} <= params.processed.keys():
-        protocols = {params.processed[name].protocol for name in (suite.counts, suite.data)}
-        complete = not params.stands_for(suite.counts) and len(protocols) == 1
-        if not complete or params.publication(suite.counts) != params.stands_for(suite.data):
-            yield Problem(
-                "counts", f"{suite.counts} must be all of what {suite.data} is a part or a replica of, by its protocol"
-            )
+        raise Wrong("counts", f"there are none in a suite whose task is {suite.task}")
+    check_name("counts", suite.counts, params.processed, "processed data set")
+    protocols = {params.processed[name].protocol for name in (suite.counts, suite.data)}
+    complete = not params.stands_for(suite.counts) and len(protocols) == 1
+    if not complete or params.publication(suite.counts) != params.stands_for(suite.data):
+        raise Wrong(
+            "counts", f"{suite.counts} must be all of what {suite.data} is a part or a replica of, by its protocol"
+        )
 
 
-def _split_problems(suite: Suite, params: Params) -> Iterator[Problem]:
+def _check_splits(suite: Suite, params: Params) -> None:
     """Splits that are not those of the suite's data, and systems that would not be run as often as others."""
     if suite.splits and (TASKS[suite.task].networks or TASKS[suite.task].folds):
-        yield Problem("splits", f"there are none in a suite whose task is {suite.task}")
+        raise Wrong("splits", f"there are none in a suite whose task is {suite.task}")
     if suite.sweep_splits and not suite.splits:
-        yield Problem("sweep_splits", "there are no splits")
+        raise Wrong("sweep_splits", "there are no splits")
     for name in suite.splits:
-        yield from unknown_name("splits", name, params.processed, "processed data set")
-        if name in params.processed and suite.data in params.processed:
-            chosen, other = (params.processed[each].model_dump() for each in (suite.data, name))
-            seeds = [each["options"].pop("split_seed", None) for each in (chosen, other)]
-            for each in (chosen, other):
-                each["options"].pop("tie_seed", None)
-            if chosen != other or seeds[0] == seeds[1]:
-                yield Problem(
-                    "splits", f"{name} must be {suite.data} with another split_seed (and tie_seed), and nothing else"
-                )
+        check_name("splits", name, params.processed, "processed data set")
+        chosen, other = (params.processed[each].model_dump() for each in (suite.data, name))
+        seeds = [each["options"].pop("split_seed", None) for each in (chosen, other)]
+        for each in (chosen, other):
+            each["options"].pop("tie_seed", None)
+        if chosen != other or seeds[0] == seeds[1]:
+            raise Wrong(
+                "splits", f"{name} must be {suite.data} with another split_seed (and tie_seed), and nothing else"
+            )
     seeds_of = {key: entry.seeds for key, entry in suite.experiments.items() if entry.data == suite.data}
     for key, seeds in seeds_of.items() if suite.splits else ():
         if seeds != next(iter(seeds_of.values())):
-            yield Problem(
-                f"experiments.{key}.seeds", f"where there are splits, all systems on {suite.data} have the same"
-            )
+            what = f"where there are splits, all systems on {suite.data} have the same"
+            raise Wrong(f"experiments.{key}.seeds", what)
 
 
-def _ceiling_problems(suite: Suite) -> Iterator[Problem]:
+def _check_ceilings(suite: Suite) -> None:
     """Systems without privacy that are called a ceiling of what is not private, or not on the same data."""
     for name, ceiling in suite.ceilings.items():
         for each in (name, ceiling):
-            yield from unknown_name(f"ceilings.{name}", each, suite.experiments, "experiment of this suite")
-        if {name, ceiling} <= suite.experiments.keys():
-            private, public = (suite.experiments[each] for each in (name, ceiling))
-            if not is_private(private) or is_private(public):
-                yield Problem(f"ceilings.{name}", f"{name} must spend a finite budget, and {ceiling} none")
-            if private.data != public.data:
-                yield Problem(f"ceilings.{name}", f"{ceiling} is on {public.data}, not on {private.data}")
+            check_name(f"ceilings.{name}", each, suite.experiments, "experiment of this suite")
+        private, public = (suite.experiments[each] for each in (name, ceiling))
+        if not is_private(private) or is_private(public):
+            raise Wrong(f"ceilings.{name}", f"{name} must spend a finite budget, and {ceiling} none")
+        if private.data != public.data:
+            raise Wrong(f"ceilings.{name}", f"{ceiling} is on {public.data}, not on {private.data}")
 
 
-def _task_problems(suite: Suite) -> Iterator[Problem]:
+def _check_task(suite: Suite) -> None:
     """What a suite says of rankings that its task has not."""
     evaluation, keys = suite.evaluation, TASKS[suite.task].keys
     for key, nothing, absent in (
@@ -284,51 +290,48 @@ def _task_problems(suite: Suite) -> Iterator[Problem]:
         ("evaluation.k", "empty", not evaluation.k),
     ):
         if absent == (key in keys):
-            yield Problem(key, f"must {'not ' * absent}be {nothing} in a suite whose task is {suite.task}")
+            raise Wrong(key, f"must {'not ' * absent}be {nothing} in a suite whose task is {suite.task}")
     if "evaluation.recall" not in keys and evaluation.recall != "relevant":
-        yield Problem("evaluation.recall", f"must be relevant in a suite whose task is {suite.task}")
+        raise Wrong("evaluation.recall", f"must be relevant in a suite whose task is {suite.task}")
     if (kind := suite.attack_kind) is not None and kind.task not in (None, suite.task):
-        yield Problem("attack.kind", f"there are no {kind.what} in a suite whose task is {suite.task}")
+        raise Wrong("attack.kind", f"there are no {kind.what} in a suite whose task is {suite.task}")
 
 
-def _ratings_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[Problem]:
+def _check_ratings(where: str, experiment: Experiment, task: str, params: Params) -> None:
     """Folds and shares of sensitive ratings, of experiments that predict ratings."""
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
         if not TASKS[task].folds:
             if share is not None:
-                yield Problem(where, f"sensitive_share is for suites whose task is rating (setting {setting})")
+                raise Wrong(where, f"sensitive_share is for suites whose task is rating (setting {setting})")
         elif not isinstance(share, float | int) or isinstance(share, bool) or not 0 <= share <= 1:
-            yield Problem(where, f"sensitive_share must be given, from 0 to 1 (is {share!r} at setting {setting})")
-    if TASKS[task].folds and experiment.data in params.processed:
-        folds = params.processed[experiment.data].options.get("folds", 0)
-        if max(experiment.seeds) >= folds:
-            yield Problem(
-                f"{where}.seeds", f"{max(experiment.seeds)} is not among the {folds} folds of {experiment.data}"
-            )
+            raise Wrong(where, f"sensitive_share must be given, from 0 to 1 (is {share!r} at setting {setting})")
+    folds = params.processed[experiment.data].options.get("folds", 0)
+    if TASKS[task].folds and max(experiment.seeds) >= folds:
+        raise Wrong(f"{where}.seeds", f"{max(experiment.seeds)} is not among the {folds} folds of {experiment.data}")
 
 
-def _noise_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[Problem]:
+def _check_noise(where: str, experiment: Experiment, task: str, params: Params) -> None:
     """Secure noise on features or networks whose own noise can be drawn again."""
     if experiment.noise is None:
         return
     if TASKS[task].networks:
-        yield Problem(f"{where}.noise", "what embeds networks draws none; say secure in params.yaml's perturbed")
+        raise Wrong(f"{where}.noise", "what embeds networks draws none; say secure in params.yaml's perturbed")
     layer, name = experiment.features.split("/")
     if layer == "perturbed" and name in params.perturbed and params.perturbed[name].noise != experiment.noise:
-        yield Problem(f"{where}.noise", f"secure, but the features are not: perturbed.{name} has no noise: secure")
+        raise Wrong(f"{where}.noise", f"secure, but the features are not: perturbed.{name} has no noise: secure")
 
 
-def _features_problems(where: str, experiment: Experiment, suite: Suite, params: Params) -> Iterator[Problem]:
+def _check_features(where: str, experiment: Experiment, suite: Suite, params: Params) -> None:
     """Features of a table of users that are not there, or that some run would not find."""
-    layer, name = experiment.features.split("/")
+    layer, _ = experiment.features.split("/")
     if layer not in ("processed", "perturbed", "words"):
         return
     if layer != "perturbed" and any("features_epsilon" in config for config in experiment.settings().values()):
-        yield Problem(f"{where}.sweep", f"features_epsilon is for perturbed features, not for {experiment.features!r}")
+        raise Wrong(f"{where}.sweep", f"features_epsilon is for perturbed features, not for {experiment.features!r}")
     read = experiment.features, experiment.data, experiment.seeds
-    yield from read_problems(where, "features", *read, params, networks=False)
-    if layer != "perturbed" or not isinstance(params.perturbed.get(name), PerturbedFeatures):
+    check_read(where, "features", *read, params, networks=False)
+    if layer != "perturbed":
         return
     for setting, config in experiment.settings().items():
         budget = params.features_epsilon(experiment, config)
@@ -336,5 +339,5 @@ def _features_problems(where: str, experiment: Experiment, suite: Suite, params:
             other = params.features_of(experiment, data).partition("/")[2]
             perturbed = params.perturbed[other]
             if isinstance(perturbed, PerturbedFeatures) and budget not in perturbed.epsilon:
-                yield Problem(f"{where}.sweep", f"features_epsilon {budget} is not in perturbed.{other}.epsilon")
-            yield from missing_seed(where, experiment.seeds, perturbed.seeds, f"perturbed.{other}")
+                raise Wrong(f"{where}.sweep", f"features_epsilon {budget} is not in perturbed.{other}.epsilon")
+            check_seeds(where, experiment.seeds, perturbed.seeds, f"perturbed.{other}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -39,9 +39,7 @@ class Made:
 
     facts: Suite
     measure: Measure
-    name: str
-    methods: Mapping[str, str]
-    """Its paper's names of methods -> labels of systems."""
+    paper: Paper
     entries: pl.DataFrame
     cards: tuple[Card, ...]
     comparison: pl.DataFrame
@@ -64,22 +62,18 @@ def draw(results: Results, paper: Paper, cards: Iterable[Card]) -> dict[str, str
 
 def make(results: Results, paper: Paper) -> Made:
     """What the pages over all suites need of one; paper: as of `draw`."""
-    by, budget_rows = measure(results, paper), budgets(results)
+    by, deep, budget_rows = measure(results, paper), measure(results, paper, deepest=True), budgets(results)
     cards = tuple(card(results, system, by, budget_rows) for system in results.suite.compared)
-    quality = next((each for each in (paper.utility, *paper.qualities) if each.metric == by.metric), paper.utility)
-    deepest = max(results.cutoffs(by.metric), default=0)
-    deep = replace(by, k=deepest, label=quality.at(deepest))
     return Made(
         results.suite,
         by,
-        paper.name,
-        dict(paper.methods),
+        paper,
         entries(results, by),
         cards,
         results.comparison,
         dict(results.claims["verdict"].value_counts().iter_rows()),
         results.revisions,
-        (deep, entries(results, deep)) if deepest > by.k else None,
+        (deep, entries(results, deep)) if deep.k > by.k else None,
     )
 
 
@@ -190,7 +184,7 @@ def _paper(suites: Sequence[Made]) -> dict[str, object]:
     base = first.entries.filter(setting=BASE)
     method_rows, noisy = base.filter("own").to_dicts(), base.filter("noisy")["utility"].to_list()
     return {
-        "name": first.name,
+        "name": first.paper.name,
         "paper": first.facts.paper,
         "suite": first.facts.suite,
         "kind": kinds[first.facts.kind],

@@ -31,7 +31,6 @@ from tasks.results.tables import LEFT
 
 if TYPE_CHECKING:
     from tasks.core.rows import Row
-    from tasks.results.load import Run
 
 KINDS = ("claimed", "accounted", "audited")
 CURVES = ("loss", "valid", "friendships")

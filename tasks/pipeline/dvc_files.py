@@ -28,30 +28,31 @@ def texts(params: Params) -> dict[Path, str]:
     return written
 
 
-def outdated_files(params: Params) -> list[Path]:
-    """The files that are not what the table and the parameters say; those of suites that are gone among them.
+def outdated_files(params: Params) -> dict[Path, str | None]:
+    """The files that are not what the table and the parameters say -> that; None: of a suite that is gone.
 
     None where the root's file was not written from the table: such a pipeline is its author's own.
     """
     root = Path(table.ROOT)
     if root.is_file() and root.stat().st_size and not root.read_bytes().startswith(HEADER.encode()):
-        return []
+        return {}
     wanted = texts(params)
-    left = [path for path in SUITES.glob("*/dvc.yaml") if path not in wanted]
-    return left + [path for path, text in wanted.items() if not path.is_file() or path.read_bytes() != text.encode()]
+    gone: dict[Path, str | None] = dict.fromkeys(path for path in SUITES.glob("*/dvc.yaml") if path not in wanted)
+    return gone | {
+        path: text for path, text in wanted.items() if not path.is_file() or path.read_bytes() != text.encode()
+    }
 
 
 def write(params: Params) -> list[Path]:
     """Bring every dvc.yaml up to date; the ones that changed."""
     changed = outdated_files(params)
-    wanted = texts(params) if changed else {}
-    for path in changed:
-        if path in wanted:
-            with atomic_write(path) as target:
-                target.write_text(wanted[path], encoding="utf-8")
-        else:
+    for path, text in changed.items():
+        if text is None:
             path.unlink()
-    return changed
+        else:
+            with atomic_write(path) as target:
+                target.write_text(text, encoding="utf-8")
+    return [*changed]
 
 
 def _code(params: Params) -> str:

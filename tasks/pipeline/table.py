@@ -264,15 +264,6 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
     )
 
 
-def _layers_read(suite: Suite) -> list[str]:
-    """Data under `data/` that a suite's experiments, embeddings and alignments start from."""
-    networks = [
-        *(entry.networks for entry in suite.embeddings.values()),
-        *(entry.of for entry in suite.aligned.values()),
-    ]
-    return [*(experiment.features for experiment in suite.experiments.values()), *networks]
-
-
 def _outputs_to_collect(runs: str, suite: Suite) -> Iterator[str]:
     """What is kept of the runs apart from their metrics, and what is counted with them."""
     kind = suite.attack_kind
@@ -293,8 +284,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     experiments = (*inherited_keys(suite, "experiments"), "experiments")
     pairs = [each for key in ("embeddings", "aligned") if networks for each in (*inherited_keys(suite, key), key)]
     data = ("data", *(key for key in ("counts", "splits", "sweep_splits", "ceilings") if getattr(suite, key)))
-    read = _layers_read(suite)
-    released = sorted({f"perturbed.{name}" for layer, name in map(layer_of, read) if layer == "perturbed"})
+    released = tuple(f"perturbed.{entry}" for entry in table_audits.releases(name, params))
     yield Stage(
         "audit",
         {name: {}},
@@ -302,7 +292,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         outs=(f"{runs}/audit.json",),
         decides=lambda _: _all_names(suite),
         plugins=lambda _: [Plugin("tasks.audits", "AUDITS", audit) for audit in table_audits.names(name, params)],
-        params={file: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
+        params={file: ("task", *experiments, *pairs)} | ({"params.yaml": released} if released else {}),
     )
     measured = [f"{runs}/{key}/{stage}" for key in suite.experiments for stage in measured_by(suite.attack_kind)]
     yield Stage(
@@ -317,13 +307,13 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         plugins=lambda _: [*_of_task(suite, task.checks), *_of_attack(suite, "each")],
     )
     source = params.datasets[params.processed[suite.data].dataset].source
-    words = sorted({f"data/words/{name}" for layer, name in map(layer_of, read) if layer == "words"})
+    layers = sorted({layer_of(experiment.features) for experiment in suite.experiments.values()})
     yield Stage(
         "collect",
         {name: {}},
         deps=(
             f"data/processed/{suite.data}",
-            *words,
+            *(f"data/words/{vectors}" for layer, vectors in layers if layer == "words"),
             *measured,
             *_outputs_to_collect(runs, suite),
             "data/quality/metrics/${key}.json",

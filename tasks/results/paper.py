@@ -246,7 +246,7 @@ class Paper:
     """Steps of the protocol, by number, after which the paper counts users, items and average lengths, and
     interactions."""
     counts: str = ""
-    """The function that counts the same, and the settings of its method, for comparison.csv; empty: as above."""
+    """The function that counts the same, and the settings of its method, for comparison.csv; empty: none."""
     numbers: str = ""
     """The function of results that computes further names for the rows of `claims`."""
     claims: dict[str, list[dict[str, Any]]] = field(default_factory=dict)

@@ -13,8 +13,6 @@ from tasks.results.load import Results
 
 if TYPE_CHECKING:
     from tasks.core.rows import Columns
-
-if TYPE_CHECKING:  # what is collected reads settings, and no standings
     from tasks.results.standings import Measure
 
 PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsilon": "text"}

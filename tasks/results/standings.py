@@ -83,16 +83,16 @@ class Measure:
         return math.inf if utility is None or math.isnan(utility) else utility if self.lower else -utility
 
 
-def measure(results: Results, paper: Paper) -> Measure:
+def measure(results: Results, paper: Paper, *, deepest: bool = False) -> Measure:
     """What the systems of a suite are compared by: the first of the paper's metrics that was measured for any.
 
-    Its cut-off is the measured one next to the paper's.
+    Its cut-off is the measured one next to the paper's, or the largest (`deepest`).
     """
     metrics = set(results.metrics["metric"])
     ranked = (paper.utility, *paper.qualities)
     quality = next((quality for quality in ranked if quality.metric in metrics), paper.utility)
-    wanted = quality.cutoff(paper.headline_k)
     measured = set(results.metrics.filter(metric=quality.metric)["k"])
+    wanted = max(measured, default=0) if deepest else quality.cutoff(paper.headline_k)
     k = min(measured, key=lambda cutoff: (abs(cutoff - wanted), cutoff), default=0)
     return Measure(
         metric=quality.metric if measured else "",

@@ -27,7 +27,7 @@ from tasks.results.files import SUITE
 from tasks.results.judging import claim_tables
 from tasks.results.load import COMPOSED, TOGETHER, Results
 from tasks.results.paper import Paper
-from tasks.results.printed import Against, comparison, statistics
+from tasks.results.printed import Against, comparison
 from tasks.results.standings import boards, entries, measure
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def judged(results: Results) -> dict[str, pl.DataFrame]:
     k = min(measured, key=lambda cutoff: (abs(cutoff - paper.headline_k), cutoff))
     against = Against(results, paper)
     return {
-        "comparison": comparison(results, paper, functions.get(paper.counts, statistics)),
+        "comparison": comparison(results, paper, functions.get(paper.counts, lambda _: [])),
         **claim_tables(against, k, functions),
     }
 

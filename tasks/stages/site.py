@@ -57,7 +57,7 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
         files = documents.result()
     counted = coverage(
         read_published(REFERENCE / "paper_tables.csv"),
-        [(suite.facts, suite.comparison, suite.methods) for suite in suites],
+        [(suite.facts, suite.comparison, suite.paper.methods) for suite in suites],
     )
     sizes = pl.read_csv(SIZES) if SIZES.is_file() else None
     revisions = sorted({revision for suite in suites for revision in suite.revisions})

@@ -64,7 +64,7 @@ def again() -> None:
     loaded = params.load()
     check(loaded)
     assert {"other", "shop"} <= loaded.suites.keys()
-    assert dvc_files.outdated_files(loaded) == []
+    assert dvc_files.outdated_files(loaded) == {}
     assert params.PARAMS_FILE.read_text().count("\n  shop:") == 2
 
 

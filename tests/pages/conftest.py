@@ -45,7 +45,9 @@ def made() -> list[site.Made]:
 @pytest.fixture(scope="session")
 def files(made: list[site.Made]) -> dict[str, str]:
     """Address -> page, or JSON, of the site of `SUITES`."""
-    counted = coverage(committed.results("gerai").published, [(of.facts, of.comparison, of.methods) for of in made])
+    counted = coverage(
+        committed.results("gerai").published, [(of.facts, of.comparison, of.paper.methods) for of in made]
+    )
     drawn = {page.address: render(page, ["abc"]) for page in site.pages(made, counted, SIZES, [], "HEAD")}
     drawn |= {page.address: render(page) for page in documents.pages(DOCUMENTS | documents.of_package("dprec"))}
     for of in made:
@@ -58,7 +60,9 @@ def files(made: list[site.Made]) -> dict[str, str]:
 def shipped() -> dict[str, str]:
     """Address -> page, of those over all committed suites, as the site has them."""
     made = [site.make(results, paper_of(results)) for results in map(results_of, collected())]
-    counted = coverage(committed.results("gerai").published, [(of.facts, of.comparison, of.methods) for of in made])
+    counted = coverage(
+        committed.results("gerai").published, [(of.facts, of.comparison, of.paper.methods) for of in made]
+    )
     return {page.address: render(page) for page in site.pages(made, counted, SIZES)}
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tasks.config.network_references import Wrong
 from tasks.config.params import Params, load
-from tasks.config.references import own_problems
+from tasks.config.references import check_suite
 from tasks.core import contracts
 from tasks.core.errors import DataError
 from tasks.evaluation.metrics import measure
@@ -210,10 +211,10 @@ def test_only_all_of_what_the_suite_has_a_part_of_is_counted(
     params: Params, suite: str, counts: str, problem: str
 ) -> None:
     own = params.suites[suite]
-    assert "counts" not in {key for key, _ in own_problems(own, params, {})}
-    (key, text), *_ = own_problems(own.model_copy(update={"counts": counts}), params, {})
-    assert key == "counts"
-    assert problem in text
+    check_suite(own, params, {})
+    with pytest.raises(Wrong, match=problem) as caught:
+        check_suite(own.model_copy(update={"counts": counts}), params, {})
+    assert caught.value.key == "counts"
 
 
 def test_what_is_counted_has_its_rows_next_to_the_suites_own_and_must_have_passed_its_check(
