@@ -196,7 +196,8 @@ def text_table(path: Path, names: Names) -> TextTable:
     _, rows = read_table(path, None, dict.fromkeys(shape.names, Column("text", may_be_empty=True)))
     header = dict(zip(shape.names, shape.header, strict=True))
     recognised = {role: header[name] for role, name in columns.items()}
-    return TextTable(rows.rename(header).with_columns(pl.all().replace("", None)), shape.separator, recognised)
+    named = rows.select(pl.col(name).replace("", None).alias(header[name]) for name in shape.names)
+    return TextTable(named, shape.separator, recognised)
 
 
 def _read(
