@@ -39,6 +39,8 @@ OF_RUN = "DPREC_AUDITED_RUN"
 """The environment's word for the run that a process belongs to: its folder."""
 MOMENT = 0.01
 """Seconds between two looks at the processes of a run that is ended."""
+LOOKS = 100
+"""At most, until two in a row find none: any may begin another while it is ended."""
 LAST_WORDS = 300
 """Characters of a failed run's last line that are quoted."""
 
@@ -187,12 +189,17 @@ class _Runner:
 
 
 def _kill(process: subprocess.Popen[bytes], begun: Path) -> None:
-    """End a run with all its processes; on Linux also those in other sessions, but one that hides whose it is."""
+    """End a run with all its processes; on Linux also those in other sessions.
+
+    One escapes that hides whose it is, or goes on under another number sooner than all can be listed.
+    """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     mark, absent = f"\0{OF_RUN}={begun.absolute()}\0".encode(), 0
-    while absent < 2:  # one that is being started has no environment for a moment
+    for _ in range(LOOKS):
         absent = 0 if _kill_marked(mark) else absent + 1
+        if absent == 2:  # one that is being started has no environment for a moment
+            return
         time.sleep(MOMENT)
 
 
