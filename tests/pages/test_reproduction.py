@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import escape
 from scipy import stats
 
 from tasks.results import reproduction
@@ -48,6 +49,7 @@ def test_a_suite_of_a_paper_has_a_page_and_others_have_none(suite: str) -> None:
     assert ("reproduction" in parts(suite)) == (results(suite).suite.paper is not None)
     if "reproduction" in parts(suite):
         html = draw(suite, "reproduction")
+        assert escape(paper(suite).notes.get(results(suite).suite.publication, "")) in html
         if results(suite).claims.height:
             assert len(table(html, "Claims")) == results(suite).claims.height + 1
 
