@@ -187,5 +187,6 @@ def _one_hot(tables: list[tuple[Given, Given]]) -> list[Floats]:
         embeddings.rows.select("user").join(people.rows, on="user", how="left", maintain_order="left").drop("user")
         for people, embeddings in tables
     ]
-    rows = pl.concat(joined, how="diagonal").to_dummies(drop_nulls=True).to_numpy().astype(np.float64)
+    both = pl.concat(joined, how="diagonal")
+    rows = both.to_dummies(separator="\0", drop_nulls=True).to_numpy().astype(np.float64)  # which no name holds
     return np.split(rows, np.cumsum([len(table) for table in joined])[:-1])

@@ -102,7 +102,8 @@ def test_what_attributes_tell_of_people_is_no_leak(tmp_path: Path, networks: tup
         if path == other:
             table = table.sort("user")
         digits = person.str.strip_chars_start("u").cast(pl.Int64)
-        columns = {f"digit {i}": (digits // 10**i % 10).cast(pl.String) for i in range(3)}
+        of, off, off_on = ((digits // 10**i % 10).cast(pl.String) for i in range(3))
+        columns = {"of": of, "off": "on_" + off, "off_on": off_on}  # "off" is "on_1", and "off_on" is "1"
         pl.DataFrame({"user": table["user"]} | columns).write_csv(tmp_path / name)
     people = {"users": tmp_path / "users.csv", "other_users": tmp_path / "others.csv"}
     assert only(own, other_embeddings=other, anchors=who, **people).state == "not shown"
