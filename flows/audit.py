@@ -83,12 +83,8 @@ def audit(
     Exit code 0: every question was answered, and no leak is shown. 3: a leak is shown or a claim is refuted. 4: no leak
     is shown, and a question could not be decided. 1: bad input, and nothing is written.
     """
-    if (name := context.invoked_subcommand) is not None:
-        if options := list(_on_command_line(context, context.params)):
-            raise ConfigurationError(
-                f"{', '.join(options)} before `{name}` would be dropped; write `dprec audit {name}` first and its own "
-                f"options after it, which `dprec audit {name} --help` lists"
-            )
+    if context.invoked_subcommand is not None:
+        _refuse_before_subcommand(context, context.invoked_subcommand)
         return
     of_command = ("control_command", "runs", "work", "time_limit", "canary_count")
     for option in _on_command_line(context, of_command) if command is None else ():
@@ -119,6 +115,14 @@ def audit(
     without = None if control_command is None else Repeated(control_command, runs, work / "control", *how)
     repeated = None if command is None else Repeated(command, runs, work, *how, without)
     _run(request, repeated, out)
+
+
+def _refuse_before_subcommand(context: typer.Context, name: str) -> None:
+    if options := list(_on_command_line(context, context.params)):
+        raise ConfigurationError(
+            f"{', '.join(options)} before `{name}` would be dropped; write `dprec audit {name}` first and its own "
+            f"options after it, which `dprec audit {name} --help` lists"
+        )
 
 
 def _on_command_line(context: typer.Context, names: Iterable[str]) -> Iterator[str]:
