@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil
 from filelock import FileLock
@@ -33,6 +33,8 @@ from tasks.pipeline.common import CHECKPOINTS
 
 if TYPE_CHECKING:
     from distributed import Client
+    from prefect import State
+    from prefect.futures import PrefectFuture
 
 Needs = dict[str, float]
 """What a unit needs of its worker, as resources of Dask: `MEMORY` in bytes, and `GPU`."""
@@ -145,7 +147,7 @@ class ClusterUnits:
         cluster: Cluster,
         processes: Processes,
         slots: threading.Semaphore,
-        submit: Callable[[Unit], Any],
+        submit: Callable[[Unit], PrefectFuture[State[None]]],
         reads: Mapping[str, list[Path]],
         needs: Mapping[str, Needs],
         *,

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dvc.config import Config
 from dvc.exceptions import DvcException
@@ -51,6 +51,11 @@ with suppress(ImportError):  # of those alone; with others stages run by `dvc re
     from dvc.stage.loader import StageLoader
     from dvc_data.hashfile.state import StateNoop
 
+if TYPE_CHECKING:
+    from dvc.dependency import ParamsDependency as ParamsDependency
+    from dvc.output import Output
+    from dvc.stage import Stage as Stage
+
 BY_REPRO = "DPREC_DVC_REPRO"
 """Set to 1 in the environment, stages run by `dvc repro`."""
 
@@ -64,7 +69,7 @@ class Project:
         patient: wait for other processes that hold something; otherwise they are named, and that is all.
     """
 
-    def __init__(self, repo: Any, files: list[Path], *, patient: bool = True) -> None:
+    def __init__(self, repo: Repo, files: list[Path], *, patient: bool = True) -> None:
         self._repo, self._files, self._patient = repo, files, patient
         untried = [f"{name} {version(name)} was not tried" for name, tried in TRIED.items() if version(name) != tried]
         self.why_by_repro = "as asked for" if os.environ.get(BY_REPRO) == "1" else ", ".join(untried)
@@ -84,7 +89,7 @@ class Project:
         finally:
             gc.freeze()
             gc.enable()
-        self.stages: dict[str, Any] = {stage.addressing: stage for stage in index.stages}
+        self.stages: dict[str, Stage] = {stage.addressing: stage for stage in index.stages}
         """By DVC's address, such as `suites/gerai/dvc.yaml:train@gerai-bpr`."""
 
     def input_files(self, address: str) -> list[Path]:
@@ -151,7 +156,7 @@ class Project:
         if not self.why_by_repro:
             settle(suite, shared=bool(self._repo.config["remote"]))
 
-    def _index(self) -> Any:
+    def _index(self) -> Index:
         """DVC's view of all stages; a damaged dvc.lock is replaced by the committed one, while no process writes it."""
         if self.why_by_repro:
             return self._repo.index
@@ -164,7 +169,7 @@ class Project:
                 take_committed(lock)
             return self._read()
 
-    def _read(self) -> Any:
+    def _read(self) -> Index:
         stages = []
         for file in self._files:
             stages += (read := Index.from_file(self._repo, str(file)).stages)
@@ -186,12 +191,12 @@ class Project:
             return b"<<<<<<<" not in content  # a merge is the user's
         return not content.endswith(b"\n")
 
-    def _is_changed(self, stage: Any) -> bool:
+    def _is_changed(self, stage: Stage) -> bool:
         with self._mutex, errors():
             always = stage.is_callback or stage.always_changed or stage.changed_stage()
             return bool(always or any(entry.status() for entry in (*([] if stage.frozen else stage.deps), *stage.outs)))
 
-    def _restore(self, stage: Any) -> bool:
+    def _restore(self, stage: Stage) -> bool:
         """Whether the outputs for these very inputs were in DVC's cache, undamaged, and are now in their place."""
         if not _can_hash(stage):
             return False
@@ -207,7 +212,7 @@ class Project:
         stage.checkout()
         return True
 
-    def _save(self, stage: Any) -> None:
+    def _save(self, stage: Stage) -> None:
         if _can_hash(stage):
             self._drop_damaged_runs(stage)
         stage.save(run_cache=all(out.use_cache for out in stage.outs))
@@ -218,7 +223,7 @@ class Project:
         with atomic_write(lock) as new:  # DVC writes it in its place, where a kill leaves half of it
             write_entry(lock, new, stage.name, lambda: Lockfile(self._repo, str(new)).dump(stage))
 
-    def _drop_damaged_runs(self, stage: Any) -> None:
+    def _drop_damaged_runs(self, stage: Stage) -> None:
         """Remove the records of earlier runs with these inputs if one is no text: DVC fails on it."""
         folder = Path(self._repo.stage_cache._get_cache_dir(_get_stage_hash(stage)))
         try:
@@ -254,7 +259,7 @@ class Project:
                 self._repo.lock.unlock()
 
     @contextmanager
-    def _hold(self, what: str, read: Iterable[Any], written: Iterable[Any]) -> Iterator[None]:
+    def _hold(self, what: str, read: Iterable[Output], written: Iterable[Output]) -> Iterator[None]:
         """Keep other DVC commands from files that are read or written here, once they let go of them."""
         paths = [[str(file.fs_path) for file in files] for files in (read, written)]
         while True:
@@ -303,12 +308,12 @@ def open_project(suite: str | None = None, *, patient: bool = True) -> Iterator[
         yield Project(repo, list(filter(Path.is_file, files)), patient=patient)
 
 
-def name_of(stage: Any) -> str:
+def name_of(stage: Stage) -> str:
     """A stage without its folder, e.g. `train@gerai-bpr`; no two stages share it."""
     return str(stage.addressing).rpartition(":")[2]
 
 
-def drop_dead_owners(repo: Any) -> None:
+def drop_dead_owners(repo: Repo) -> None:
     """Drop locks on files whose owners are gone: DVC takes an owner for alive while any process has its id."""
     path = Path(repo.tmp_dir, "rwlock")
     with make_lock(f"{path}.lock", tmp_dir=repo.tmp_dir, wait=True), suppress(FileNotFoundError):
@@ -332,7 +337,7 @@ class _ReadOnlyRepo(Repo):
     def _ignore(self) -> None: ...
 
 
-def _repo() -> Any:
+def _repo() -> Repo:
     if not is_tracked() and not Config(".dvc").get("core", {}).get("no_scm"):
         with Config(".dvc").edit("local") as local:  # an archive: DVC works without git from now on
             local.setdefault("core", {})["no_scm"] = True
@@ -344,7 +349,7 @@ def _repo() -> Any:
         return Repo()
 
 
-def _inputs(stage: Any) -> dict[str, Any]:
+def _inputs(stage: Stage) -> dict[str, object]:
     """Hash of every file that a stage depends on, value of every parameter."""
     stage.save_deps()
     values = (dep.hash_info.value if hasattr(dep, "params") else {str(dep): dep.hash_info.value} for dep in stage.deps)

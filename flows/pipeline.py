@@ -15,7 +15,6 @@ import time
 from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_link_artifact, create_table_artifact
@@ -50,7 +49,7 @@ RETRY_DELAYS = [2.0, 10.0]
 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
-def run_stage(step: Step, run: Run) -> State[Any]:
+def run_stage(step: Step, run: Run) -> State[None]:
     """One stage: `Cached` if there was nothing to do, `Completed` once it ran, `Cancelled` if the run was stopped.
 
     Raises:
@@ -89,7 +88,7 @@ def run_stage(step: Step, run: Run) -> State[Any]:
 
 
 @task(name="unit", task_run_name="{unit.name}", cache_policy=NO_CACHE, persist_result=False)
-def run_unit(unit: Unit, run: Run) -> State[Any]:
+def run_unit(unit: Unit, run: Run) -> State[None]:
     """One unit of a stage that runs at the same time.
 
     Raises:
@@ -125,7 +124,7 @@ def regenerate(
     cluster: str | None = None,
     store: str | None = None,
     insecure_cluster: bool = False,
-) -> State[Any]:
+) -> State[None]:
     """Bring the report of `suite` up to date.
 
     Args:
@@ -200,7 +199,7 @@ class Run:
         self.project, self.screen, self.force = project, screen, force
         self.slots, self.processes = threading.Semaphore(jobs), Processes()
         self._steps, self._changed, self._ended = todo.steps, threading.Event(), list[str]()
-        self._futures: dict[str, PrefectFuture[Any]] = {}
+        self._futures: dict[str, PrefectFuture[State[None]]] = {}
         needs = needs_of(suite, todo)  # without a cluster, too: a name that is misspelt is said at once
         self.units: Units | ClusterUnits = Units(self.processes, self.slots, self._changed.set, force=force)
         if cluster is not None:
@@ -210,7 +209,7 @@ class Run:
 
     def __call__(self) -> tuple[dict[str, str], list[str]]:
         """Failed stages with their reasons, and the stages that were not run because of them, both in order."""
-        waiting, states, units = list(self._steps), dict[str, State[Any]](), list[PrefectFuture[Any]]()
+        waiting, states, units = list(self._steps), dict[str, State[None]](), list[PrefectFuture[State[None]]]()
         while True:
             for name in self._ended[len(states) :]:
                 self._futures[name].wait()
@@ -246,11 +245,11 @@ class Run:
         future.add_done_callback(partial(self._end, step))
         return True
 
-    def submit_unit(self, unit: Unit) -> PrefectFuture[Any]:
+    def submit_unit(self, unit: Unit) -> PrefectFuture[State[None]]:
         """Make a unit a task run."""
         return run_unit.submit(unit, self, return_state=False)
 
-    def _end(self, step: Step, _: PrefectFuture[Any]) -> None:
+    def _end(self, step: Step, _: PrefectFuture[State[None]]) -> None:
         if not step.cached:
             self.slots.release()
         self._ended.append(step.name)
@@ -276,6 +275,6 @@ def needs_of(suite: str, todo: Plan) -> dict[str, Needs]:
     return needs
 
 
-def _message(state: State[Any]) -> str:
+def _message(state: State[None]) -> str:
     error = state.result(raise_on_failure=False)
     return str(error) if isinstance(error, Exception) else str(state.message)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import networkx
 
@@ -17,6 +17,9 @@ from flows.execution import Processes, say
 from tasks.config import params, references
 from tasks.core.errors import ConfigurationError
 from tasks.pipeline import dvc_files
+
+if TYPE_CHECKING:
+    from flows.dvc import ParamsDependency, Stage
 
 CODE = "code"
 """The stage that checks all parameters and fingerprints the code of all other stages."""
@@ -89,18 +92,18 @@ def read(target: str, project: Project, *, force: bool = False) -> Plan:
 def read_all(project: Project) -> list[Plan]:
     """The plans of the stages that nothing else needs: together, everything that every dvc.yaml describes."""
     graph = project.graph
-    done: dict[Any, Step] = {}
+    done: dict[Stage, Step] = {}
     last = [stage for stage in graph if graph.in_degree(stage) == 0]
     last.sort(key=lambda stage: (not name_of(stage).startswith("report@"), name_of(stage)))  # then unused data sets
     return [Plan(name_of(stage), tuple(_steps(project, stage, done))) for stage in last]
 
 
-def needs(project: Project, stage: Any) -> Iterator[Any]:
+def needs(project: Project, stage: Stage) -> Iterator[Stage]:
     """A stage and all that it needs, each after what it needs itself."""
     return networkx.dfs_postorder_nodes(project.graph, stage, sort_neighbors=partial(sorted, key=name_of))
 
 
-def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Step]:
+def _steps(project: Project, target: Stage, done: dict[Stage, Step]) -> Iterator[Step]:
     """Every step after what it needs; done: those that are known already, which this adds to."""
     for stage in needs(project, target):
         if stage not in done:
@@ -118,7 +121,7 @@ def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Ste
         yield done[stage]
 
 
-def _reasons(stage: Any) -> tuple[str, ...]:
+def _reasons(stage: Stage) -> tuple[str, ...]:
     """What changed since a stage's last run, as short phrases; empty if nothing did."""
     deps = [] if stage.frozen else stage.deps
     of_parameters = [dep for dep in deps if hasattr(dep, "params")]
@@ -143,7 +146,7 @@ def _reasons(stage: Any) -> tuple[str, ...]:
     return (FIRST,) if reasons and (nowhere or not any(out.hash_info for out in stage.outs)) else reasons
 
 
-def differing_parameters(dep: Any) -> list[str]:
+def differing_parameters(dep: ParamsDependency) -> list[str]:
     """Names of the parameters below the keys of a file that differ from those of the last run.
 
     DVC itself reads the file again for every stage, and visits all that it holds for every key.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -21,6 +21,9 @@ from tasks.config.params import load
 from tasks.core.errors import ConfigurationError, DataError, DprecError
 from tasks.pipeline import keys
 from tasks.pipeline.common import read_json
+
+if TYPE_CHECKING:
+    from flows.dvc import Stage
 
 ALLOWED = Path(".ci/stale.yaml")
 
@@ -39,7 +42,7 @@ def stale_stages(project: Project) -> dict[str, str]:
     return {name: why for name, stage in stages.items() if name != plan.CODE and (why := _difference(stage))}
 
 
-def _difference(stage: Any) -> str:
+def _difference(stage: Stage) -> str:
     if stage.cmd_changed or not any(out.hash_info for out in stage.outs):
         return "its command changed" if any(out.hash_info for out in stage.outs) else "never run"
     parameters = [dep for dep in stage.deps if hasattr(dep, "params")]
