@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -149,7 +149,7 @@ def read_signals(
     return {"scores": scores, "lists": np.where(ranks <= k, 1 / ranks, 0.0)}
 
 
-def of_kind(targets: Targets, kind: Kind, values: NDArray[np.generic]) -> NDArray[Any]:
+def of_kind(targets: Targets, kind: Kind, values: NDArray[np.generic]) -> Floats:
     """(..., n) -> (..., n targets of a kind): a user's value is the mean over what is asked about."""
     chosen = values[..., targets.is_kind(kind)].astype(np.float64)
     if kind == "interaction":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -61,7 +61,7 @@ class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and 
         return super().construct_mapping(node, deep)
 
 
-def read(path: Path) -> Any:
+def read(path: Path) -> object:
     """What a file says.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasks.config.fields import AnyNetworks, PerturbedFeatures
 from tasks.config.tasks import TASKS
@@ -110,7 +110,7 @@ def check_read(
             raise Wrong(f"{where}.{key}", f"{name!r} is not the data {data!r}")
         return
     kind, verb = READ[layer]
-    table: dict[str, Any] = getattr(params, layer)
+    table = getattr(params, layer)
     check_name(f"{where}.{key}", name, table, kind)
     entry = table[name]
     if entry.data != data:

@@ -25,7 +25,6 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tasks.core.disk import rename
 from tasks.core.errors import ConfigurationError, DataError
@@ -253,7 +252,7 @@ def _plan(job: Repeated, train: Path, names: Names) -> int:
         with folders.secret(path.with_suffix(".new")) as file:
             json.dump({"seed": secrets.randbits(128)} | made_for, file)
         rename(path.with_suffix(".new"), path)
-    plan: dict[str, Any] = json.loads(path.read_text())
+    plan = json.loads(path.read_text())
     seed: int = plan.pop("seed")
     if plan != made_for:
         raise ConfigurationError(

@@ -39,7 +39,7 @@ class OwnDraws:
         """Uniform in [0, 1): `shape`, of which the first number is that of all rows."""
         return self._draw(shape, [rng.random((n, *shape[1:])) for rng, n in self._each()])
 
-    def standard_normal(self, shape: tuple[int, ...], dtype: type[np.floating] = np.float64) -> NDArray[Any]:
+    def standard_normal(self, shape: tuple[int, ...], dtype: type[np.floating] = np.float64) -> NDArray[np.floating]:
         """N(0, 1): `shape`, of which the first number is that of all rows."""
         return self._draw(shape, [rng.standard_normal((n, *shape[1:]), dtype) for rng, n in self._each()])
 

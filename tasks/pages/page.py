@@ -171,7 +171,7 @@ def conditions(ids: Iterable[str]) -> list[str]:
 def tested_on(preparation: Mapping[str, Any]) -> str:
     """What is held out for the test, of `Suite.preparation`; empty where nothing is, or nothing says."""
     name = preparation.get("split", preparation.get("protocol"))
-    percent: dict[str, Any] = {name: 100 * value for name, value in preparation.items() if isinstance(value, float)}
+    percent = {name: 100 * value for name, value in preparation.items() if isinstance(value, float)}
     return str(english()["splits"].get(name, "")).format(**{**preparation, **percent})
 
 

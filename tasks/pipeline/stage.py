@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from tasks.config.params import Experiment, Suite
 from tasks.core.fingerprints import Plugin
@@ -32,7 +31,7 @@ class Stage:
     """Outputs in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
     plugins: Callable[[str], Iterable[Plugin]] = lambda _: ()
     """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
-    decides: Callable[[str], list[Any]] = lambda _: []
+    decides: Callable[[str], list[object]] = lambda _: []
     """Instance -> what decides its outputs and DVC does not see: names that outputs have, in their order (DVC compares
     tables without order, 100 is 100.0 to it, but not in a setting's name), and what a user's own files hold."""
 

@@ -13,7 +13,7 @@ import itertools
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -90,7 +90,7 @@ def main(name: str) -> None:
     print(f"{len(trials)} trials in {path}; best on validation: {best['config']} ({validation})")
 
 
-def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> Row:
+def trial(name: str, params: Params, config: dict[str, object], screen: Screen) -> Row:
     """Train once with the tuning seed; the record of the trial."""
     experiment = params.experiments[name]
     cls, suite = model_class(experiment.model), params.suites[experiment.suite]
