@@ -135,7 +135,7 @@ def gaussian(
     shape: tuple[int, ...] | int,
     *,
     single: bool = False,
-) -> NDArray[Any]:
+) -> NDArray[np.floating]:
     """`std` x N(0, 1), of the precision of `std` and of what is drawn together.
 
     Args:
@@ -148,7 +148,7 @@ def gaussian(
     """
     _refuse(rng)
     secure.check_scale("gaussian", std)
-    numbers: NDArray[Any] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
+    numbers: NDArray[np.floating] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
     return np.asarray(std * _record(release, "gaussian", std, numbers))
 
 
