@@ -1,7 +1,5 @@
 """The door to DVC: owners that are gone hold nothing, others are waited for, and `dvc repro` gives the same."""
 
-import csv
-import io
 import json
 import os
 import subprocess
@@ -203,22 +201,3 @@ def test_dvc_repro_gives_what_calling_dvc_gives(
     without = "import dvc.stage.cache as cache; del cache._can_hash; from flows import dvc; dvc.TRIED['dvc'] = '0.1'\n"
     without += "with dvc.open_project('demo') as project:\n    print(project.why_by_repro, project.scrub())"
     assert inside.call(sys.executable, "-c", without).stdout == f"dvc {version('dvc')} was not tried []\n"
-
-
-@pytest.mark.slow
-def test_an_experiment_changes_a_parameter_runs_what_that_touches_and_can_be_taken_back(project: Project) -> None:
-    assert project.dvc("repro", "-q", "report@demo") == 0
-    for command in ("add -A", "commit -qm first"):
-        assert project.call("git", *command.split()).returncode == 0
-    project.ran()
-    done = project.call("dvc", "exp", "run", "-n", "other", "-S", "suites/demo/params.yaml:title=Other", "report@demo")
-    assert done.returncode == 0, done.stderr
-    assert project.ran() == ["report@demo"]
-    text = project.call("dvc", "exp", "show", "--csv", "--drop", "^(?!Experiment$|rev$|.*title)").stdout
-    rows = list(csv.DictReader(io.StringIO(text)))
-    titles = {row["Experiment"] or row["rev"]: row["title"] for row in rows}
-    assert titles.pop("workspace") == titles.pop("other") == "Other"
-    assert list(titles.values()) == ["Demo on synthetic data"]  # of the commit
-    assert project.call("dvc", "exp", "remove", "other").returncode == 0
-    assert project.call("git", "checkout", ".").returncode == 0
-    assert project.dvc("status", "-q") == 0
