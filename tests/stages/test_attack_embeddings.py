@@ -17,7 +17,6 @@ from tasks.pipeline.common import RUNS, read_json
 from tasks.quality import metrics
 from tasks.stages import attack_embeddings
 from tasks.stages.attack_embeddings import classifier, guesses
-from tasks.stages.network_files import read_vectors
 from tests.stages import tiny_embeddings as tiny
 from tests.stages import tiny_networks
 from tests.stages.tiny_embeddings import ATTACK, EXPERIMENTS, SEEDS, processed
@@ -186,23 +185,6 @@ def test_a_release_that_was_not_checked_is_refused(fresh: Path) -> None:
         DataError, match=r"left/seed-0\.parquet: not the file that was checked; run `dprec scrub`, then `dvc repro"
     ):
         attack_embeddings.main(NOISE)
-
-
-def test_embeddings_that_are_none_are_refused_with_their_setting_and_seed(fresh: Path) -> None:
-    rows = tiny.vectors(NOISE, "base", 2)["left"]
-    broken = rows.copy()
-    broken[7, 1] = np.nan
-    for wrong, message in ((broken, "not finite for 1 users, first user 7"), (rows[1:], "the 200 vectors once")):
-        tiny.release(fresh, NOISE, "base", 2, "left", wrong)
-        tiny.passed(fresh, NOISE)
-        with pytest.raises(DataError, match=f"base-seed-2-left: .*{message}"):
-            attack_embeddings.main(NOISE)
-    tiny.path(NOISE, "base", 2, "left").write_bytes(b"no table")
-    tiny.passed(fresh, NOISE)
-    with pytest.raises(DataError, match=r"left/seed-2\.parquet: not a table of vectors"):
-        attack_embeddings.main(NOISE)
-    with pytest.raises(DataError, match=r"seed-9\.parquet: no such table"):
-        read_vectors(tiny.path(NOISE, "base", 9, "left"), len(rows))
 
 
 @pytest.mark.usefixtures("fresh")

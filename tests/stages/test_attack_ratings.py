@@ -16,8 +16,8 @@ from tasks.evaluation.rating import mae
 from tasks.pipeline.common import RUNS, read_json
 from tasks.stages import attack_ratings, train
 from tasks.stages.attack_ratings import Release, attack_release
-from tasks.stages.inputs import Inputs, read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_ratings
+from tests.stages.tiny_ratings import inputs
 
 NAMES = ("tiny-privsr", "tiny-mf-ratings", "tiny-rating-means")
 ALONE = {"public", "published", "tuned"}
@@ -35,10 +35,6 @@ def measured(name: str, setting: str = "base", seed: int = 2) -> dict[str, float
     table = contracts.read(RUNS / f"tiny/{name}/attack/metrics.parquet", contracts.METRICS)
     rows = table.filter(setting=setting, seed=seed)
     return {metric.split("/")[1]: value for metric, value in rows.select("metric", "value").rows()}
-
-
-def inputs(share: float = 0.25) -> Inputs:
-    return read_inputs(load().experiments["tiny-privsr"], load(), {"sensitive_share": share})
 
 
 def learnt(share: float = 0.25, seed: int = 2) -> pl.DataFrame:

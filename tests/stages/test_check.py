@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -200,24 +199,6 @@ def test_a_file_that_does_not_keep_its_contract_fails_the_check(
     damage(Path(file))
     with pytest.raises(DataError, match=re.escape(f"{file}: {message}")):
         check.main(name)
-
-
-@pytest.mark.usefixtures("copied")
-def test_a_missing_metric_is_named() -> None:
-    edit(
-        f"data/runs/demo/{EXPERIMENT}/attack/metrics.parquet",
-        lambda frame: frame.filter(~((pl.col("metric") == "attribute/gender/neural/f1") & (pl.col("k") == 0))),
-    )
-    with pytest.raises(DataError, match=f"metrics expected.*experiment={EXPERIMENT}.*attribute/gender/neural/f1, k=0"):
-        check.main("metrics/demo")
-
-
-@pytest.mark.usefixtures("copied")
-def test_nothing_to_check_is_said_and_leaves_no_verdict() -> None:
-    shutil.rmtree("data/interim/demo")
-    with pytest.raises(DataError, match=r"nothing to check.*dvc repro data/dvc.yaml:check-raw@demo"):
-        check.main("raw/demo")
-    assert not Path("data/quality").exists()
 
 
 @pytest.mark.usefixtures("copied")

@@ -44,10 +44,6 @@ def test_a_malformed_file_leaves_nothing() -> None:
     [
         (lambda folder: (folder / "schema.json").unlink(), "schema.json: no such schema"),
         (lambda folder: (folder / "schema.json").write_text("{"), "schema.json: not a schema of raw tables"),
-        (lambda folder: (folder / "users.parquet").unlink(), "users.parquet: no such table"),
-        (lambda folder: (folder / "users.parquet").write_text("x"), "users.parquet: not a readable Parquet file"),
-        (lambda folder: drop(folder / "users.parquet", "gender"), "column 'gender' is missing"),
-        (lambda folder: drop(folder / "interactions.parquet", "item"), "column 'item' is missing"),
         (lambda folder: cast(folder / "interactions.parquet", "user"), "column 'user' is double, not id"),
         (lambda folder: order(folder / "schema.json"), "column 'position' is missing"),
     ],
@@ -57,10 +53,6 @@ def test_a_broken_table_is_named(change, match: str) -> None:  # type: ignore[no
     change(INTERIM / "demo")
     with pytest.raises(DataError, match=match):
         read_raw(INTERIM / "demo")
-
-
-def drop(path: Path, column: str) -> None:
-    pl.read_parquet(path).drop(column).write_parquet(path)
 
 
 def cast(path: Path, column: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tasks.config.params import load
 from tasks.core import contracts
 from tasks.core.contracts import Feature
-from tasks.core.errors import ByHandError, DataError
+from tasks.core.errors import DataError
 from tasks.datasets import glove
 from tasks.pipeline.common import PLACED, PROCESSED, digest, read_json, write_json
 from tasks.stages import embed, train
@@ -118,21 +118,6 @@ def test_without_glove_everything_is_hashed_and_nothing_is_looked_for(monkeypatc
     actual = read_json(OUT / "words.json")
     assert actual["vocabulary"] is None
     assert actual["origins"]["hashed"] == {"words": 11, "users": tiny.N_USERS}
-
-
-def test_a_missing_file_of_vectors_is_said_with_both_ways_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    ask_for("glove")
-    (tmp_path / "mirror").mkdir()
-    monkeypatch.setenv("DPREC_MIRROR", str(tmp_path / "mirror"))
-    with pytest.raises(ByHandError, match=r"looked for .*glove/") as error:
-        embed.main("tiny")
-    assert str(error.value).splitlines()[1:] == [
-        f"get it at: {glove.FILE.page}",
-        f"ask for: {glove.FILE.what}",
-        "put it at: data/placed/glove.6B.50d.txt",
-        "or set words.tiny.vectors to hashed in params.yaml",
-    ]
-    assert not OUT.exists()
 
 
 def test_a_placed_file_and_a_mirrors_give_the_same_bytes_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

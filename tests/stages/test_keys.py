@@ -27,7 +27,8 @@ def trial(stage: Any, params: Params, experiment: Experiment) -> Path:
 
 STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = {
     "train": ("test_train", lambda stage, params, _: stage.Training("tiny-gerai", params).plan(),
-        f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet evaluation.k=[3] evaluation.negatives=7 "
+        f"{SUITE} {ROWS} data/processed/tiny/users.parquet data/perturbed/tiny/*/*.parquet evaluation.k=[3] "
+        "evaluation.negatives=7 "
         "experiments.tiny-gerai.config.epochs=9 experiments.tiny-gerai.model='gcn' "
         "experiments.tiny-gerai.noise='secure' experiments.tiny-gerai.chosen_on_test=True "
         "experiments.tiny-gerai.tuned_elsewhere=True"),

@@ -21,6 +21,7 @@ from tasks.stages import check, train
 from tasks.stages.evaluators.lists import TopK
 from tasks.stages.evaluators.next_items import NextItem
 from tasks.stages.inputs import Inputs
+from tests.core.test_sequences import listed
 from tests.stages import tiny
 
 N_ITEMS = 10
@@ -80,11 +81,6 @@ def inputs(events: dict[int, dict[str, list[int]]]) -> Inputs:
 @pytest.fixture
 def evaluator() -> NextItem:
     return NextItem(inputs(EVENTS), EVALUATION, TRAINING)
-
-
-def listed(sequences: Sequences | None) -> dict[int, list[int]]:
-    bounds = zip(sequences.users, sequences.indptr[:-1], sequences.indptr[1:], strict=True)
-    return {int(user): sequences.items[start:end].tolist() for user, start, end in bounds}
 
 
 def test_a_model_of_sequences_learns_from_all_training_events(evaluator: NextItem) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.flows.conftest import wait_for
+
 pytestmark = pytest.mark.slow
 
 GIVES_WORK = """
@@ -100,10 +102,3 @@ def test_the_first_process_of_a_container_is_the_command_if_dvcs_locks_name_it(
     environment = os.environ | {"DVC_STAGE": "train@a", "DVC_ROOT": str(tmp_path)}
     stage = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert (stage.stdout, stage.returncode) == (("1\n", 0) if lives else ("", -15))
-
-
-def wait_for(path: Path, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.02)

@@ -336,3 +336,26 @@ def test_a_wrong_release_is_found(name: str) -> None:
     write_json(where.parent / "schema.json", pair.model_copy(update={"networks": ("left",)}).model_dump(mode="json"))
     with pytest.raises(DataError, match="not of the networks"):
         broken(name)
+
+
+@pytest.mark.usefixtures("inside")
+def test_as_the_authors_code_has_it_gender_passes_and_nothing_is_accounted_for() -> None:
+    """A gender that is not known is two zeros."""
+    schema = tables("released").schema
+    true = pl.DataFrame(encode(TRUE["left/users"], schema.features), schema=schema.columns)
+    noisy = features("released").sort("user")
+    assert noisy.select("gender=0", "gender=1").equals(true.select("gender=0", "gender=1"))
+    assert (noisy["gender=unknown"] == 0).all()
+    for kind, claimed in (("feature", 5.0), ("edge", 10.0), ("text", 7.5)):
+        first, *others = ledger("released")["base", 0, "left", kind]
+        assert (first.accounting, first.claimed_epsilon) == ("released", claimed)
+        assert {entry.accounted_epsilon for entry in (first, *others)} == {None}
+
+
+@pytest.mark.usefixtures("copied")
+def test_what_the_authors_code_cannot_have_released_is_found() -> None:
+    where = folder("released") / "features.parquet"
+    right, contract = pl.read_parquet(where), contracts.features_schema(tables("released").schema.columns)
+    for column, value in (("gender=0", 0.5), ("gender=unknown", 1.0), ("hash", 99.0), ("occupation=1", -99.0)):
+        contracts.write(right.with_columns(pl.lit(value, pl.Float32).alias(column)), where, contract)
+        assert broken("released") == {("left/features epsilon=5", column)}

@@ -15,9 +15,10 @@ from tasks.models.base import RatingPredictor
 from tasks.pipeline.common import RUNS, read_json
 from tasks.stages import check, train
 from tasks.stages.evaluators.ratings import Ratings
-from tasks.stages.inputs import Inputs, read_inputs
+from tasks.stages.inputs import read_inputs
 from tests.stages import tiny_ratings as tiny
 from tests.stages.tiny import Untrained
+from tests.stages.tiny_ratings import inputs
 
 EVALUATION = Evaluation(k=[], negatives=None, seed=1, recall="relevant")
 TRAINING = Training(patience=2, validation_k=None)
@@ -33,10 +34,6 @@ class Constant(Untrained, RatingPredictor):
     def predict(self, users: np.ndarray, items: np.ndarray) -> torch.Tensor:
         pairs = zip(users.tolist(), items.tolist(), strict=True)
         return torch.tensor([0.0 if pair in self.known else self.value for pair in pairs])
-
-
-def inputs(share: float) -> Inputs:
-    return read_inputs(load().experiments["tiny-privsr"], load(), {"sensitive_share": share})
 
 
 @pytest.mark.usefixtures("fresh")

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.core import contracts
 from tasks.pipeline.common import PROCESSED, RUNS, file_digest
+from tasks.stages.network_files import write_vectors
 from tests.stages import tiny, tiny_networks
 
 SEEDS = (0, 2)
@@ -71,10 +71,7 @@ def path(name: str, setting: str, seed: int, network: str) -> Path:
 
 
 def release(root: Path, name: str, setting: str, seed: int, network: str, rows: NDArray[np.float32]) -> None:
-    place = root / path(name, setting, seed, network)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    table = pl.DataFrame({"node": np.arange(len(rows), dtype=np.int32), "vector": rows})
-    contracts.write(table, place, contracts.embeddings_schema(rows.shape[1]))
+    write_vectors(root / path(name, setting, seed, network), rows)
 
 
 def passed(root: Path, name: str) -> None:

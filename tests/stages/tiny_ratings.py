@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tasks.config.params import load
 from tasks.core import contracts
 from tasks.core.contracts import RatingScale
 from tasks.pipeline.common import PROCESSED
+from tasks.stages.inputs import Inputs, read_inputs
 from tests.stages import tiny
 
 N_ITEMS, FOLDS = 12, 3
@@ -71,6 +73,10 @@ def build(root: Path, **other: Any) -> None:
     contracts.write(friends(), folder / "social.parquet", contracts.SOCIAL)
     step = {"step": "published", "users": tiny.N_USERS, "items": N_ITEMS, "interactions": len(rows)}
     tiny.write_source(root, step, step | {"step": "links-once", "links": len(friends())})
+
+
+def inputs(share: float = 0.25) -> Inputs:
+    return read_inputs(load().experiments["tiny-privsr"], load(), {"sensitive_share": share})
 
 
 def ratings() -> pl.DataFrame:
