@@ -1,4 +1,4 @@
-"""The rules of each contract, values that none of its columns may have, and what rows by themselves do not show."""
+"""Keys of tables, values that none of their columns may have, and what rows by themselves do not show."""
 
 from typing import Any, NamedTuple
 
@@ -18,70 +18,38 @@ from tests.quality.changes import (
 from tests.quality.tables import EPSILON
 
 IN_MS, NAN, INF = 880_000_000_000, float("nan"), float("inf")
-RULES = """
-raw | interactions: rows; not_null user item rating timestamp; between user item timestamp; holds user item rating;
-    unique user+item
-raw | items: rows; not_null item; between item; unique item
-raw | users: rows; not_null user gender; between user age; unique user; holds fans; in_set gender occupation
-raw log | interactions: rows; not_null user item rating position; not_blank user item; holds rating; between timestamp
-    slot category seller brand helpfulness; unique position; in_set action day
-raw log | social: rows; not_null source target relation; not_blank source target relation
-raw pair | left/labels: rows; not_null user; between user; holds user; unique user; in_set films music
-raw pair | left/posts: rows; not_null user; between user; holds user text
-raw pair | left/social: rows; not_null source target relation; between source target; holds source target; not_blank
-    relation
-raw pair | left/users: rows; not_null user; between user; unique user
-raw pair | left/vectors: rows; not_null user; between user; holds user vector vector; unique user
-raw pair | anchors: rows; not_null source target; between source target; unique source target; holds source target
-processed | interactions: rows; not_null user item split; between user item timestamp rating; in_set split; holds
-    rating; unique user+item
-processed | interactions per user: between training
-processed | item_ids: rows; not_null id original; between id; unique id original; not_blank original
-processed | user_ids: rows; not_null id original; between id; unique id original; not_blank original
-processed | users: rows; not_null user count mean gender occupation; between user count mean; unique user; in_set
-    gender occupation
-processed sequences | interactions: rows; not_null user item split; between user item timestamp rating; in_set split;
-    holds rating item
-processed folds | folds: rows; not_null user item fold sensitivity; between user item fold; unique user+item; holds
-    sensitivity
-processed folds | folds per interaction: between rows
-processed folds | folds that occur: rows; holds fold
-processed pair | left/labels: rows; not_null user; between user; unique user; in_set films
-processed pair | left/posts: rows; not_null user; between user; holds tokens tokens tokens
-processed pair | left/social: rows; not_null source target relation; between source target; not_blank relation; holds
-    source+target; unique source+target+relation
-processed pair | left/user_ids: rows; not_null id original; between id; unique id original; not_blank original
-processed pair | left/vectors: rows; not_null node; between node; unique node; holds vector vector
-processed pair | left/vocabulary: rows; not_null id word; between id; unique id word; not_blank word
-processed pair | anchors: rows; not_null source target; between source target; unique source target
-perturbed | epsilon=7.5: not_null user count mean gender=F gender=M occupation=artist occupation=doctor
-    occupation=other; between user count mean features_released; in_set gender=F gender=M occupation=artist
-    occupation=doctor occupation=other
-perturbed | epsilon=7.5 per user: between rows
-words | features: not_null user count.0 count.1 mean.0 mean.1 gender.0 gender.1 occupation.0 occupation.1; between
-    user count.0 count.1 mean.0 mean.1 gender.0 gender.1 occupation.0 occupation.1
-words | features per user: between rows
-recommendations | recommendations: rows; not_null user item rank; between user item rank; holds score item; unique
-    setting+seed+user+rank setting+seed+user+item
-recommendations | recommendations per user: rows; between rows
-next items | next items: rows; not_null user item rank position; between user item rank; holds score score position;
-    unique setting+seed+user+position+rank setting+seed+user+position+item
-next items | next items per example: rows; between rows
-predictions | predictions: rows; not_null user item rating; between user item rating; holds prediction item; unique
-    setting+seed+user+item
-predictions | predictions per rating: rows; between rows
-metrics | metrics: rows; not_null value; in_set kind; between rate advantage amount; holds amount; unique
-    experiment+setting+seed+metric+k
-metrics | metrics expected: rows; between rows
-"""
-"""Contract | table: of each kind of rule the columns that it is about; the second network of a pair is as the first."""
+PAIR, NUMBERED = "source, target, relation", ("id", "original")
+UNIQUE: dict[str, dict[str, tuple[str, ...]]] = {
+    "raw": {"interactions": ("user, item",), "items": ("item",), "users": ("user",)},
+    "raw log": {"interactions": ("position",)},
+    "raw pair": {"labels": ("user",), "users": ("user",), "vectors": ("user",), "anchors": ("source", "target")},
+    "processed": {"interactions": ("user, item",), "users": ("user",), "item_ids": NUMBERED, "user_ids": NUMBERED},
+    "processed sequences": {"users": ("user",), "item_ids": NUMBERED, "user_ids": NUMBERED},
+    "processed folds": {"interactions": ("user, item",), "folds": ("user, item",)},
+    "processed pair": {"labels": ("user",), "social": (PAIR,), "user_ids": NUMBERED, "vectors": ("node",)}
+    | {"vocabulary": ("id", "word"), "anchors": ("source", "target")},
+    "recommendations": {"recommendations": tuple(f"setting, seed, user, {last}" for last in ("rank", "item"))},
+    "next items": {"next items": tuple(f"setting, seed, user, position, {last}" for last in ("rank", "item"))},
+    "predictions": {"predictions": ("setting, seed, user, item",)},
+    "metrics": {"metrics": ("experiment, setting, seed, metric, k",)},
+}
+"""Contract -> table -> columns that no two rows have alike."""
+SPLIT = ("processed", "processed sequences", "processed folds")
+MAY_BE_MISSING = {
+    *("title", "age", "fans", "action", "day", "slot", "category", "seller", "brand", "helpfulness", "films", "music"),
+    *("validates", "score", "prediction", "raw occupation"),
+    *(f"{where} timestamp" for where in ("raw log", *SPLIT)),
+    *(f"{where} rating" for where in SPLIT),
+    *(f"metrics {name}" for name in ("suite", "experiment", "setting", "seed", "metric", "k", "dataset", "model")),
+}
+"""Columns, or a contract's columns, that may be empty in a row; a metric of no name is one that is not expected."""
 IDS = ("user", "item", "source", "target", "id", "node")
 WRONG: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(IDS, (-1,)), "rating": (-1, 5.5, NAN), "timestamp": (1, IN_MS), "age": (0, 130), "fans": (INF, NAN),
     "gender": ("X",), "occupation": ("spy",), "action": (4,), "day": (931,), "slot": (0, 12), "relation": (" ",),
     **dict.fromkeys(("category", "seller", "brand", "helpfulness", "fold"), (-1,)), "films": (2,), "music": (-1,),
-    "text": (None,), "vector": (None, [0, NAN], [-INF, 0], [0, None]), "split": ("tain",), "mean": (-99.0,),
-    "tokens": (None, [], [0, 4], [-1, 0], [0, None], [None]), "count": (99.0, INF, NAN), "sensitivity": (1, -0.01),
+    "vector": ([0, NAN], [-INF, 0], [0, None]), "split": ("tain",), "mean": (-99.0,),
+    "tokens": ([], [0, 4], [-1, 0], [0, None], [None]), "count": (99.0, INF, NAN), "sensitivity": (1, -0.01),
     "original": (" ",), "word": (" ",), "rank": (0, 6), "score": (NAN, INF), "prediction": (NAN, INF), "value": (NAN,),
     "gender=F": (0.5,), "occupation=other": (0.5,), "mean.0": (1.001, -0.001, NAN), "gender.1": (1.001,),
 }  # fmt: skip
