@@ -3,9 +3,6 @@
 `python -m tests.benchmarks.bench_models` has as many users, items and interactions as MovieLens 100K; `--scale 0.02` is
 a rehearsal, names of models are a selection. Times are of one thread. The memory is the most that the process has held:
 of one model if it is the only one.
-
-What is compared runs in turns, the first of each group being what the others replace: slow code that tests hold fast
-code to, public training, another library, and runs one after another.
 """
 
 import os
@@ -17,38 +14,29 @@ import argparse
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
-from implicit.cpu.bpr import BayesianPersonalizedRanking
-from scipy.sparse import csr_matrix
 
 from tasks.config.params import load
 from tasks.core.sequences import Sequences
 from tasks.core.training_data import TrainingData
 from tasks.models import MODELS, model_class
 from tasks.models.base import Progress
-from tasks.models.ranking.bpr import BPR, BPRConfig
-from tasks.models.ranking.many import fit_many
 from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import Embedder, NetworkData, PairData, PairEmbedder, Posts, undirected_pairs
-from tests.models import literal
-from tests.models.naive_sessions import mean_loss
 from tests.parameters import ROOT
 
 N_USERS, N_ITEMS, N_INTERACTIONS, N_COLUMNS = 943, 1682, 80_000, 40
 REPEATS, ENOUGH = 5, 4.0
 """Measurements of one model after a warm-up: at most so many, and no more once so many seconds have passed."""
-EPOCH = {"epochs": 1, "batch_size": 64, "learning_rate": 0.005}
-Steps = dict[str, Callable[[], object]]
 
 
 def main() -> None:
-    """Print a line for every model and a group of lines for every comparison."""
+    """Print a line for every model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*MODELS, []], help="models (default: all, and comparisons)")
+    parser.add_argument("names", nargs="*", choices=[*MODELS, []], help="models (default: all)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of users, items and interactions")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -70,8 +58,6 @@ def main() -> None:
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         unit = "epoch" if issubclass(cls, EpochModel) else "fit"
         print(f"{name:20} {statistics.median(seconds[1:] or seconds):9.4f} s per {unit:5} {memory:7.0f} MB", flush=True)
-    for steps in () if arguments.names else comparisons(data):
-        compare(steps)
 
 
 def interactions(scale: float) -> TrainingData:
@@ -132,88 +118,6 @@ def measured(model: Any, data: Any) -> list[float]:
     clock, began = Clock(), time.process_time()
     model.fit(data, rng=np.random.default_rng(0), progress=clock)
     return clock.seconds or [time.process_time() - began]
-
-
-def compare(steps: Steps) -> None:
-    """Print the median of each step, taken in turns after one warm-up, and how many times faster it is."""
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(REPEATS + 1):
-        for name, step in steps.items():
-            began = time.process_time()
-            step()
-            seconds[name].append(time.process_time() - began)
-    medians = {name: statistics.median(values[1:]) for name, values in seconds.items()}
-    slow = next(iter(medians.values()))
-    for name, value in medians.items():
-        print(f"{name:60} {1e3 * value:9.2f} ms {slow / max(value, 1e-9):7.1f} times as fast", flush=True)
-
-
-def comparisons(data: TrainingData) -> Iterator[Steps]:
-    """Groups of steps that do the same."""
-    rng = np.random.default_rng(1)
-    rows = rng.integers(0, len(data.users), 64)
-    ids = data.users[rows], data.items[rows], rng.integers(0, data.n_items, 64)
-    triples = [torch.from_numpy(values.astype(np.int64)) for values in ids]
-    gcn, gerai = ready("gcn", data, dimension=60), ready("gerai", data, dimension=60, epsilon=0.4)
-    yield {
-        "GERAI's equations 3-11 as they stand": lambda: gcn.step(
-            literal.ranking_loss(gcn.network, gcn._neighbourhoods, *triples)
-        ),
-        "gcn": lambda: gcn.step(gcn.loss(*triples)),
-        "gerai": lambda: gerai.step(gerai.loss(*triples)),
-    }
-    bpr, ones = ready("bpr", data, dimension=32), np.ones(len(data.users), np.float32)
-    library = BayesianPersonalizedRanking(factors=32, iterations=1, num_threads=1, random_state=0)
-    matrix = csr_matrix((ones, (data.users, data.items)), shape=(data.n_users, data.n_items))
-    yield {
-        "an epoch of BPR by `implicit`, a step for each triple": lambda: library.fit(matrix, show_progress=False),
-        "an epoch of bpr": bpr.train_epoch,
-    }
-    config, seeds = BPRConfig.model_validate(EPOCH | {"dimension": 16}), range(8)
-    yield {
-        "eight runs of BPR one after another": lambda: [
-            BPR(config).fit(data, rng=np.random.default_rng(seed)) for seed in seeds
-        ],
-        "side by side": lambda: fit_many(BPR, config, [data] * 8, [np.random.default_rng(seed) for seed in seeds]),
-    }
-    graph = {"dimension": 100, "user_dimension": 50, "steps": 1, "clip": 0.4, "delta": 1e-6, "accounting": "published"}
-    quiet = ready("dipsgnn", data, **graph, epsilon=None)
-    batch = data.sequences.take(np.arange(4))
-    yield {
-        "each prefix by itself": lambda: quiet.step(mean_loss(quiet.network, batch, steps=1, clip=0.4)),
-        "all prefixes at once": lambda: quiet.step(quiet.loss(batch, no_dropout)),
-    }
-    rows_of = {
-        "optimiser": "adam",
-        "values": "binary",
-        "dimension": 200,
-        "hidden": 600,
-        "beta": 0.2,
-        "prior": "standard",
-    }
-    private = {"privacy": "dpsgd", "clip_norm": 1.0, "epsilon_max": 1.0, "delta": 1e-4}
-    kinds = {"none": {"privacy": "none"}, "dpsgd": private, "optimal clip": private | {"privacy": "dpsgd-optimal-clip"}}
-    models = {name: ready("vae", data, **rows_of, **how, batch_size=40) for name, how in kinds.items()}
-    users = np.arange(40)
-    yield {
-        f"a step of Mult-VAE on users, privacy: {name}": lambda model=model: (
-            model.private_step if model.network.private else model.public_step
-        )(users)
-        for name, model in models.items()
-    }
-
-
-def no_dropout(values: torch.Tensor) -> torch.Tensor:
-    """Every value is kept."""
-    return values
-
-
-def ready(name: str, data: TrainingData, **config: Any) -> Any:
-    """A model that has trained for an epoch, which is the warm-up."""
-    cls = model_class(name)
-    model = cls(cls.Config.model_validate(EPOCH | config)).fit(data, rng=np.random.default_rng(0))
-    model.network.train()
-    return model
 
 
 if __name__ == "__main__":
