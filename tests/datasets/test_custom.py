@@ -247,11 +247,3 @@ def ready(raw: RawTables) -> gerai.Prepared:
     prepared = gerai.prepare(raw, PROTOCOL)
     encode(prepared.tables["users"], prepared.features)
     return prepared
-
-
-def test_ratings_with_users_run_under_gerai(folder: Path) -> None:
-    prepared = ready(converted(folder))
-    assert (prepared.n_users, prepared.n_items) == (2, 2)
-    assert prepared.tables["users"]["gender"].to_list() == ["F", "?"]
-    assert [feature.name for feature in prepared.features if feature.sensitive] == ["gender"]
-    assert prepared.tables["interactions"].filter(user=0, item=0)["rating"].to_list() == [4.0]

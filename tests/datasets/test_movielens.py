@@ -6,15 +6,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 
-from tasks.config.params import load
 from tasks.core.errors import ByHandError, DataError
 from tasks.core.raw import RawTables
 from tasks.datasets.fetch import NoOptions
 from tasks.datasets.movielens import LATEST_SMALL, ML_1M, ML_20M, ML_100K, ArchiveOptions, Release, TimeOptions
 from tests.datasets import formats
-from tests.parameters import ROOT
 
 GENRES = ("unknown", "Action", "Drama")
 SECONDS, ORDER = TimeOptions(time="seconds"), TimeOptions(time="order")
@@ -208,10 +205,3 @@ def test_an_archive_with_fewer_ratings_than_published_is_refused(tmp_path: Path)
             archive.writestr(name, SMALL["ml_20m"]["ratings.csv"])
     with pytest.raises(DataError, match=r"ml-20m.zip: ratings.csv has 3 ratings, published are 20,000,263"):
         formats.obtained(ML_20M, tmp_path)
-
-
-def test_the_small_data_set_is_no_other_one_beside_printed_numbers() -> None:
-    params = load(ROOT / "params.yaml")
-    assert params.publication("dpvae-ml-latest-small") == LATEST_SMALL.SOURCE.name == "ml-latest-small"
-    assert params.publication("dpvae-ml-20m") == ML_20M.SOURCE.name == "ml-20m"
-    assert params.datasets["ml-latest-small"].model_dump(exclude_none=True) == yaml.safe_load(LATEST_SMALL.SOURCE.entry)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import KFold, cross_val_score
 
-from tasks.datasets.synthetic import generator, tmall
+from tasks.datasets.synthetic import generator
 from tasks.datasets.synthetic import yelp as replica_yelp
 from tests.datasets.learnable import matrix, recalls
 from tests.datasets.replicas import REPLICAS, converted, described, generated, replica
@@ -133,22 +133,6 @@ def test_what_comes_next_is_often_of_the_same_kind(folders: dict[str, Path], rep
         rows = rows.with_columns(tie=pl.int_range(pl.len()).shuffle(seed=0))
         chance = rows.sort("user", "tie").select(same).item()
         assert rows.sort("user", "timestamp", "tie").select(same).item() > gain * chance, name
-
-
-def test_tmall_has_the_published_shares_and_its_rush(folders: dict[str, Path], replicas: dict[str, Tables]) -> None:
-    log = replicas["tmall"]["interactions"]
-    actions = np.bincount(log["action"]) / len(log)
-    np.testing.assert_allclose(actions, np.array(tmall.ACTIONS) / tmall.TMALL.rows, atol=0.001)
-    people = pl.read_csv(folders["tmall"] / "user_info_format1.csv")
-    for column, counts in (("age_range", tmall.AGES), ("gender", tmall.GENDERS)):
-        actual = [(people[column] == number).sum() / len(people) for number in range(len(counts))]
-        np.testing.assert_allclose(actual, np.array(counts) / tmall.TMALL.users, atol=0.025)
-        blank = people[column].null_count() / len(people)
-        assert blank == pytest.approx(1 - sum(counts) / tmall.TMALL.users, abs=0.005)
-    day = log["day"]
-    assert (day.min(), day.max(), day.n_unique()) == (511, 1111, 185)
-    assert (day == 1111).mean() == pytest.approx(0.19, abs=0.02)
-    assert day.is_between(1101, 1107).mean() == pytest.approx(0.1, abs=0.02)
 
 
 def test_yelps_users_stay_in_their_area_and_so_do_their_friends(replicas: dict[str, Tables]) -> None:
