@@ -249,9 +249,7 @@ def test_what_is_begun_while_the_rest_is_ended_ends_too(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"claimed_epsilon": -1.0}, "--claimed-epsilon must be 0 or more"),
         ({"users": Path("nobody.csv")}, "nobody.csv: no such file"),
-        ({"attributes": ("gender",)}, "--attributes needs --users"),
         ({"names": Names({"item": "thing"})}, "no file has a column 'thing'"),
     ],
 )
