@@ -101,11 +101,6 @@ def test_gains_of_attribute_inference_are_cells_of_the_committed_table(suite: st
         assert (row["gain"], row["low"] <= cell["low"], row["high"] >= cell["high"]) == (cell["gain"], True, True)
 
 
-def test_on_gerai_blurred_profiles_leak_gender_and_no_list_leaks_age_or_occupation() -> None:
-    leaks = {finding["target"]: finding["leaking"] for finding in evidence_of("gerai", "attributes")["findings"]}
-    assert leaks == {"age": [], "gender": ["gerai-blurm"], "occupation": []}
-
-
 def test_membership_is_told_from_the_open_systems_and_from_no_system_with_user_level_epsilon() -> None:
     evidence, facts = evidence_of("membership", "membership"), results("membership")
     user = next(finding for finding in evidence["findings"] if finding["target"] == "user")

@@ -12,7 +12,7 @@ import pytest
 from tasks.pages import charts
 from tasks.results.settings import sweeps
 from tasks.results.standings import entries, measure
-from tests.pages.committed import draw, paper, results
+from tests.pages.committed import paper, results
 
 
 def point(
@@ -57,15 +57,6 @@ def test_each_system_is_named_and_names_are_escaped() -> None:
     assert "<b>" not in svg
     assert ">&lt;b&gt;</text>" in svg
     assert ">other</text>" in svg
-
-
-@pytest.mark.parametrize(
-    ("suite", "better"), [("privsr", "MAE (lower is better)"), ("gerai", "NDCG@10 (higher is better)")]
-)
-def test_axes_say_which_direction_is_better(suite: str, better: str) -> None:
-    assert f">{better}</text>" in draw(suite, "index")
-    assert f">{better}</text>" in draw(suite, "training")
-    assert f">{'lower' if suite == 'gerai' else better[5:10]} is better</text>" in draw(suite, "reproduction")
 
 
 def test_pictures_fetch_nothing_and_are_the_same_each_time() -> None:
