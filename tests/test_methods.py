@@ -39,14 +39,6 @@ def test_docstrings_cite_sections_that_exist() -> None:
     assert not [str(path) for path, text in texts.items() if vague.search(text)]
 
 
-def test_links_within_the_page_lead_to_headings() -> None:
-    """As GitHub names headings: lower case, without punctuation, hyphens for blanks."""
-    text = PAGE.read_text()
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors
-
-
 def test_files_that_the_page_links_to_exist() -> None:
     """Relative to docs/."""
     links = re.findall(r"\]\(([^)#]+)\)", PAGE.read_text())

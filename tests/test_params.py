@@ -89,13 +89,6 @@ def test_a_mistake_is_named_by_its_key(written: Callable[[Change], Path], mistak
     assert re.match(mistake.message, actual), actual
 
 
-def test_a_private_system_without_an_audit_or_a_reason_is_refused_before_it_trains(
-    written: Callable[[Change], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tasks.config.references.of_model", lambda *_: {})
-    assert "has neither an audit nor a reason why not" in refused(written(lambda _: None))
-
-
 def test_an_experiment_and_the_features_that_it_reads_may_have_secure_noise(written: Callable[[Change], Path]) -> None:
     def change(params: dict[str, Any]) -> None:
         put(*DEMO, "experiments", "demo-dpae", "noise", value="secure")(params)

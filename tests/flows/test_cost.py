@@ -96,11 +96,6 @@ def test_what_a_link_leads_to_is_kept_and_not_counted(project: Path) -> None:
     assert (project / "elsewhere/x").exists()
 
 
-def test_where_nothing_is_there_nothing_is_said_to_be_lost(project: Path) -> None:
-    make(project, "distclean", "YES=1")
-    assert make(project, "distclean", "YES=1").stdout.startswith("nothing is there to remove")
-
-
 def test_regenerating_a_suite_removes_nothing_that_other_suites_have() -> None:
     recipe = subprocess.run(["make", "-n", "regenerate", "SUITE=demo"], cwd=ROOT, capture_output=True, text=True)
     [removal] = [line for line in recipe.stdout.splitlines() if line.startswith("rm ")]

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -27,7 +26,6 @@ from tasks.release.models import Model
 from tasks.release.sums import rows_of
 from tests.command import dprec as command
 
-Run = Callable[..., CompletedProcess[str]]
 FILES = {files.RELEASE, files.MODEL, files.LEDGER, files.CARD, "opendp.json", "cyclonedx.json"}
 
 

@@ -17,7 +17,6 @@ from tasks.stages import collect, report
 from tests.stages import example
 
 INJECTED = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload='alert(3)"
-OF_REPORT = ("claims.csv", "comparison.csv", "composed.json", "evidence.csv", "plots", "summary.json")
 
 
 def written(place: Path) -> dict[str, bytes]:

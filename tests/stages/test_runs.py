@@ -19,13 +19,10 @@ from filelock import FileLock
 from tasks.config.params import load
 from tasks.core.errors import ConfigurationError
 from tasks.pipeline import provenance, runs
-from tasks.pipeline.common import RUNS, read_json
+from tasks.pipeline.common import read_json
 from tasks.pipeline.runs import Unit, Work
 from tasks.stages import collect
 from tests.stages import example
-
-NAME = "tiny-bpr"
-TRAIN = RUNS / "tiny" / NAME / "train"
 
 
 @dataclass

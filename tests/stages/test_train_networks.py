@@ -1,6 +1,5 @@
 """Stage `train` of suites that embed users: each way to embed, what it follows from, what it costs, what is refused."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,10 @@ import pytest
 from tasks.config.params import load
 from tasks.core import contracts
 from tasks.core.errors import ConfigurationError, DataError
-from tasks.pipeline import monitor, runs
 from tasks.pipeline.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json
 from tasks.stages import align, collect, embed_networks, train_networks
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedding_file, read_vectors, write_vectors
 from tests.stages import tiny_systems as tiny
-from tests.stages.test_interrupted import interrupted, leftovers
 
 pytestmark = pytest.mark.usefixtures("fresh")
 KINDS = ("precision", "precision-swapped", "micro-f1")
@@ -49,11 +46,6 @@ def ledger(name: str, **of: Any) -> list[dict[str, Any]]:
 
 def sorted_records(records: list[dict[str, Any]]) -> list[str]:
     return sorted(str(sorted(record.items())) for record in records)
-
-
-def results(name: str) -> str:
-    """All that a run writes: no clock is in it."""
-    return digest(out(name))
 
 
 def joint(name: str = "raw", pairs: list[list[int]] | None = None) -> None:
@@ -182,24 +174,6 @@ def test_true_anchors_are_named_in_the_ledger_of_every_seed() -> None:
     truth = contracts.read(PROCESSED / "tiny" / "anchors.parquet", contracts.ANCHORS)
     used = contracts.read(ALIGNED / "known" / "base" / "seed-0" / "anchors.parquet", contracts.ANCHORS)
     assert 0 < len(used) < len(truth), "those that judge are kept back"
-
-
-@pytest.mark.parametrize(("name", "module", "nth"), [("sne", monitor, 3), ("crosue", runs, 3)])
-def test_an_interrupted_run_ends_as_an_unbroken_one(name: str, module: Any, nth: int) -> None:
-    """`monitor` writes JSON after each of two epochs, `runs` the manifests of both and then a finished unit's."""
-    joint()
-    alone = {"features": "processed/tiny", "sweep": []} if name == "sne" else {}
-    tiny.parameters(experiments={f"tiny-{name}": experiment(name, **alone)})
-    train_networks.main(f"tiny-{name}")
-    unbroken = results(name)
-    shutil.rmtree(out(name))
-    shutil.rmtree(CHECKPOINTS)
-    interrupted(lambda: train_networks.main(f"tiny-{name}"), module, "write_json", nth)
-    assert not out(name).exists()
-    assert not leftovers()
-    train_networks.main(f"tiny-{name}")
-    assert results(name) == unbroken
-    assert not list(CHECKPOINTS.rglob("progress"))
 
 
 def test_what_a_unit_is_made_and_judged_from_makes_it_anew() -> None:
