@@ -4,7 +4,8 @@ All of it is checked elsewhere. Then params.yaml is replaced, and the suite's fo
 suite can be loaded at each moment. Where a process is killed between the two, the same call adds the rest.
 
 Prepared suites have no committed results and are this project's once a user runs them: those in docs/SUITE/, or what a
-suite of a replica, SUITE-twin, is on the data that the replica stands for.
+suite of a replica, SUITE-twin, is on the data that the replica stands for. What commands refuse of a suite or a device
+before anything is done is here, too.
 """
 
 from __future__ import annotations
@@ -91,20 +92,20 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _inserted(text: str, section: str, entry: Mapping[str, object]) -> str:
-    """The text of params.yaml with an entry more at the end of a section, all else as it was."""
+    """The text of params.yaml with these entries at the end of a section, but for those it has; all else as it was."""
     lines = text.splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if re.match(rf"{section}:\s*(#.*)?$", line)]
     if len(starts) != 1:
         raise ConfigurationError(f"{params.PARAMS_FILE}: has no section {section!r} as a block, below which to write")
     present = yaml.safe_load(text)[section] or {}
-    for name in entry.keys() & present.keys():
-        if present[name] != entry[name]:
-            raise ConfigurationError(f"{params.PARAMS_FILE}: {section}: has {name!r} already; choose another name")
+    if taken := [name for name in entry if present.get(name, entry[name]) != entry[name]]:
+        raise ConfigurationError(f"{params.PARAMS_FILE}: {section}: has {taken[0]!r} already; choose another name")
+    if not (missing := {name: value for name, value in entry.items() if name not in present}):
         return text
     end = next((n for n in range(starts[0] + 1, len(lines)) if re.match(r"[^\s#]", lines[n])), len(lines))
-    while not lines[end - 1].strip():
+    while re.match(r"\s*$|#", lines[end - 1]):  # what stands above the next section is of that one
         end -= 1
-    written = yaml.safe_dump(dict(entry), default_flow_style=None, sort_keys=False, allow_unicode=True, width=110)
+    written = yaml.safe_dump(missing, default_flow_style=None, sort_keys=False, allow_unicode=True, width=110)
     block = "".join(f"  {line}" for line in written.splitlines(keepends=True))
     return "".join([*lines[:end], *([] if lines[end - 1].endswith("\n") else ["\n"]), block, *lines[end:]])
 

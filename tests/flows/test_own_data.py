@@ -63,6 +63,12 @@ def state(folder: Path) -> dict[str, str]:
     return {str(path): path.read_text() for path in files if not path.name.startswith(".lock")}
 
 
+def test_entries_stand_in_their_section_and_none_is_lost() -> None:
+    text = "datasets:\n  a: {x: 1}\n  # of a\n\n# Protocols.\nprocessed: {}\n"
+    added = entries._inserted(text, "datasets", {"a": {"x": 1}, "b": {"x": 2}})
+    assert added == text.replace("# of a\n", "# of a\n  b: {x: 2}\n")
+
+
 def test_own_files_become_a_suite_that_reads_them(shop: Path) -> None:
     before = (shop / "params.yaml").read_text()
     written, taken = begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)
