@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import polars as pl
 from rich.markup import escape
@@ -26,7 +28,7 @@ from tasks.results.cards import card
 from tasks.results.composition import Spender
 from tasks.results.facts import System, Together
 from tasks.results.standings import Board, boards, entries, measure
-from tasks.results.summary import coverage
+from tasks.results.summary import TABLE, coverage
 from tasks.stages.agreement import METRICS, bands, compare, means
 from tasks.stages.report import collected, draw, paper_of, results_of
 
@@ -35,9 +37,11 @@ RELEASED = {"gram-svd": "svd", "gram-ease": "ease"}
 
 
 def compose() -> Iterator[tuple[str, list[Together], list[str], dict[str, int]]]:
-    """Every data set on which something has a finite ε, what all suites on one download spend together, and what not.
+    """What all suites spend together on each data set on which something has a finite ε, and what is in no such sum.
 
-    That are experiments without noise, and by suite the recorded trials of its experiments, which have none either.
+    Yields:
+        The data set, its sums, its experiments without noise, and by suite how many trials of its experiments are
+        recorded, which have no noise either.
 
     Synthetic replicas are data sets of their own; what params.yaml no longer names is left out.
 
@@ -108,14 +112,13 @@ def show_coverage() -> None:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
     measured = [(results.suite, results.comparison, paper_of(results).methods) for results in suites]
     counted = coverage(suites[0].published, measured)
-    *names, _, _, _, _, _, _ = columns = counted.columns
-    aligned = [Column(name, justify="left" if name in names else "right") for name in columns]
+    aligned = [Column(name, justify="left" if name in TABLE else "right") for name in counted.columns]
     table = make_table("numbers that papers print, by the best data that each was measured on", *aligned)
     for row in counted.iter_rows():
         table.add_row(*map(str, row))
     table.add_section()
-    totals = counted.select(columns[len(names) :]).sum().row(0)
-    table.add_row("all papers", *[""] * (len(names) - 1), *map(str, totals), style="bold")
+    totals = counted.drop(TABLE).sum().row(0)
+    table.add_row("all papers", *[""] * (len(TABLE) - 1), *map(str, totals), style="bold")
     print_table(table)
 
 
@@ -142,19 +145,22 @@ def show_headline(suite: str) -> None:
 
 
 def release_command(suite: str, board: Board) -> str | None:
-    """How to release the system that is best on own data at the smallest user-level ε that has one; None for none.
+    """How to release the system that is best on own data at the smallest user-level ε that has one, for a shell.
 
-    None, too, where that is no system that `dprec release` makes.
+    None where there is none, or none that `dprec release` makes.
     """
     best = next((each for each in board.answers() if not each["noisy"]), None)
     project = load()
     described = project.suites[suite]
     dataset = project.datasets[project.processed[described.data].dataset]
-    model = best and RELEASED.get(described.experiments[best["experiment"]].model)
-    if best is None or dataset.source != "custom" or model is None:
+    model = None if best is None else RELEASED.get(described.experiments[best["experiment"]].model)
+    if best is None or model is None or not dataset.is_own:
         return None
-    ratings, epsilon = dataset.obtain["interactions"], best["accounted"]
-    return f"dprec release {ratings} --epsilon {epsilon:g} --model {model} --out {suite}-release"
+    columns: Any = dataset.read["interactions"]
+    spent = ("--epsilon", f"{best['accounted']:g}", "--delta", f"{best['delta']:g}")
+    ids = ("--user-column", columns["user"], "--item-column", columns["item"])
+    words = (str(dataset.own_files()["interactions"]), *spent, "--model", model, *ids, "--out", f"{suite}-release")
+    return shlex.join(("dprec", "release", *words))
 
 
 def board_of(suite: str) -> Board | None:
@@ -190,7 +196,9 @@ def writable(folder: Path) -> Path:
 
 
 def report(suite: str, *, draw_first: bool = False) -> Path:
-    """The page of a suite's report; drawn from its results first, where these or no page are there.
+    """The page of a suite's report.
+
+    draw_first: from the suite's results; without any, a page that is there stays as it is.
 
     Raises:
         DataError: there are no results, or no report.

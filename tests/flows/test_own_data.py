@@ -1,8 +1,10 @@
 """`dprec init`: own files become a data set, a protocol and a suite, and nothing is written where anything is wrong."""
 
 import errno
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,10 +16,12 @@ import polars as pl
 import pytest
 import yaml
 from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
-from flows import entries, own_data
+from flows import entries, own_data, release
 from flows.execution import Busy
 from flows.own_data import begin
+from flows.results import release_command
 from tasks.config import params
 from tasks.config.references import check
 from tasks.core.contracts import SPLITS
@@ -28,6 +32,7 @@ from tasks.datasets.fetch import Places
 from tasks.external.reading import Names
 from tasks.papers.gerai import protocol as gerai
 from tasks.papers.protocol import keep_latest
+from tasks.results.standings import Board
 from tasks.stages.data import scale_of, tables_of
 from tests import parameters
 from tests.command import git
@@ -67,6 +72,21 @@ def test_entries_stand_in_their_section_and_none_is_lost() -> None:
     text = "datasets:\n  a: {x: 1}\n  # of a\n\n# Protocols.\nprocessed: {}\n"
     added = entries._inserted(text, "datasets", {"a": {"x": 1}, "b": {"x": 2}})
     assert added == text.replace("# of a\n", "# of a\n  b: {x: 2}\n")
+
+
+def test_the_release_that_a_run_suggests_is_of_the_same_columns_and_budget(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pl.read_csv("ratings.csv").rename({"customer_id": "who", "product": "what"}).write_csv("my ratings.csv")
+    begin("shop", Path("my ratings.csv"), None, Names({"user": "who", "item": "what"}))
+    best = {"noisy": False, "experiment": "shop-gram-svd", "accounted": 0.5, "delta": 1e-3}
+    board = Board("", "", "real", NotImplemented, pl.DataFrame())
+    monkeypatch.setattr(Board, "answers", lambda _: [best])
+    words = shlex.split(release_command("shop", board) or "")
+    released = CliRunner().invoke(release.app, words[2:])
+    assert released.exit_code == 0, released.output
+    ledger = json.loads((shop / "shop-release" / "ledger.json").read_text())
+    assert (ledger["epsilon"], ledger["delta"]) == (0.5, 1e-3)
 
 
 def test_own_files_become_a_suite_that_reads_them(shop: Path) -> None:
