@@ -42,6 +42,9 @@ RENAMED = {"file", "local", "sftp", "ssh", "smb"}
 BUCKETS = {"s3", "s3a", "gs", "gcs"}
 """Where the first part of a path is a bucket, which its owner makes."""
 CODE = Path(__file__).resolve().parents[1]
+"""The folder of this code, which units import."""
+PASSWORD = re.compile(r"://[^/]*:(?!\d*/)[^@]*@")
+"""`user:password@`, and no port; as it stands, a slash in it would end the name of the host."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -184,7 +187,7 @@ def require_no_secret(address: str) -> None:
             parts = urlsplit(each)
         except ValueError:  # it is no address, and will be refused as such
             continue
-        password = parts.password is not None or (parts.scheme in ("http", "https") and parts.username)
+        password = PASSWORD.search(each) or (parts.scheme in ("http", "https") and parts.username)
         if password or (parts.scheme and parts.query):
             kind = "a password" if password else "a query (?...)"
             raise ConfigurationError(

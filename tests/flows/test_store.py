@@ -92,6 +92,7 @@ def test_a_file_of_another_length_is_put_there_again(tmp_path: Path) -> None:
         ("ssh://somebody:made-up@localhost/dprec", "holds a password"),
         ("simplecache::sftp://somebody:made-up@localhost/dprec", "holds a password"),
         ("https://made-up@localhost/dprec", "holds a password"),
+        ("s3://somebody:made/made-up@bucket/dprec", "holds a password"),
         ("s3://bucket/dprec?X-Amz-Signature=made-up", "holds a query"),
         ("nosuch://[host/dprec", "no store that can be opened"),
     ],
