@@ -65,7 +65,7 @@ def audit(
     allow_undecided: AllowUndecided = False,
     out: Annotated[Path, typer.Option(help="Folder of audit.json, index.html and exposed.csv.")] = Path("audit"),
     seed: Annotated[int, typer.Option(min=0, help="Of samples and attackers.")] = 0,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Attacks at the same time.")] = 2,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Attacks, or runs of --command, at a time.")] = 2,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
@@ -81,7 +81,7 @@ def audit(
     ratings, and what canaries prove of epsilon.
 
     Exit code 0: every question was answered, and no leak is shown. 3: a leak is shown or a claim is refuted. 4: no leak
-    is shown, and a question could not be decided. 1: bad input, and nothing is written.
+    is shown, and a question could not be decided. 1: bad input, and nothing is written to --out.
     """
     if context.invoked_subcommand is not None:
         _refuse_before_subcommand(context, context.invoked_subcommand)
@@ -166,7 +166,7 @@ def canaries(
 
     names = names_of({"user": user_column, "item": item_column, "rating": rating_column})
     *_, page = paths = plant(train, count, items, least, out, names)
-    print(page.read_text(), end="")
+    print(page.read_text(encoding="utf-8"), end="")
     print(f"written: {', '.join(map(str, paths))}")
 
 

@@ -168,21 +168,26 @@ def hold_project(what: str, *, wait: bool = False) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        whose = owner.read_text(errors="replace") if owner.is_file() else ""
+        whose = owner.read_text("utf-8", "replace") if owner.is_file() else ""
         message = f"another run holds this project ({whose or 'just started'})"
         if not wait:
             raise Busy(f"{message}; wait for it with --wait") from None
         print(f"{message}; waiting for it to end", flush=True)
         lock.acquire()
     try:
-        owner.write_text(f"{what}, process {os.getpid()}, since {time.strftime('%H:%M:%S')}")
+        owner.write_text(f"{what}, process {os.getpid()}, since {time.strftime('%H:%M:%S')}", "utf-8")
         yield
     finally:
         lock.release()
 
 
 def lives(owner: dict[str, Any], since: float) -> bool:
-    """Whether the owner of a lock still runs; since: when the file of locks was last written, after its start."""
+    """Whether the owner of a lock of DVC's still runs.
+
+    Args:
+        owner: its `pid` and `cmd`, the command line of which DVC notes the program's file.
+        since: when the file of locks was last written, after the owner's start (seconds since 1970).
+    """
     try:
         process = psutil.Process(owner["pid"])
         program = Path(owner["cmd"].partition(" ")[0])

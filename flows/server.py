@@ -98,7 +98,7 @@ class Server:
             os._exit(1)  # its clients would ask for minutes, and say so; stages end with this process
 
     def end(self) -> None:
-        """End it, and wait until it has."""
+        """End it, and wait until it has; by force after ten seconds."""
         self._serves = False
         self._process.terminate()
         with suppress(subprocess.TimeoutExpired):

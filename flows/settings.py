@@ -18,6 +18,7 @@ from tasks.pipeline.common import RESULTS
 SHIPPED = Path(".dvc/tmp/shipped")
 """A copy of each suite's `metrics.csv`, as it was in a project without git before anything ran."""
 WITHOUT_PROJECT = ("audit", "release")
+"""Commands that read a user's own files alone, and run anywhere."""
 WRITING = ("init", "run", "schedule", "scrub", "tune")
 """Commands for which a project that may not be written to will not do; elsewhere DVC writes to a folder of its own."""
 

@@ -43,8 +43,10 @@ def stale_stages(project: Project) -> dict[str, str]:
 
 
 def _difference(stage: Stage) -> str:
-    if stage.cmd_changed or not any(out.hash_info for out in stage.outs):
-        return "its command changed" if any(out.hash_info for out in stage.outs) else "never run"
+    if not any(out.hash_info for out in stage.outs):
+        return "never run"
+    if stage.cmd_changed:
+        return "its command changed"
     parameters = [dep for dep in stage.deps if hasattr(dep, "params")]
     if names := [name for dep in parameters for name in plan.differing_parameters(dep)]:
         return f"{names[0]} changed"

@@ -12,6 +12,7 @@ from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last: a closed terminal
 CODE = 130
+"""Exit code of what was stopped, as shells have it."""
 
 
 def at_once() -> None:
@@ -28,7 +29,7 @@ def at_once() -> None:
 
 
 def as_usual() -> None:
-    """Have those signals do what they do in Python."""
+    """Have `SIGNALS` do what they do in Python; what is ignored, as `nohup` has it, stays ignored."""
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
@@ -40,7 +41,7 @@ def end_on_signal(message: str) -> Iterator[None]:
 
     Also when it was started in the background, where shells switch Ctrl-C off: a stop must reach the stages. With
     `nohup` it survives its terminal. Libraries may wrap the interruption in an error of their own; the stop is what the
-    user must hear of.
+    user must hear of. Afterwards, such a signal is a KeyboardInterrupt.
     """
     stopped = False
 

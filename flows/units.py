@@ -58,7 +58,9 @@ class _Running:
     units: list[Unit] | None = None
     """None before they are asked for."""
     reason: str = ""
+    """Of the first of its units that failed."""
     taken: set[str] = field(default_factory=set)
+    """Labels of units that other processes have, or had."""
 
 
 class Units:
@@ -120,6 +122,7 @@ class Units:
         """Run a unit that was taken. If it fails, its stage is ended; if it is killed, the stage works on it itself.
 
         Raises:
+            Killed: a signal ended it.
             StageFailed: with the unit's own last word.
         """
         running = self._running.get(unit.stage)

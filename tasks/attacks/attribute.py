@@ -96,6 +96,7 @@ def attack(
     Args:
         features: see `profiles`.
         labels: attribute -> class of every user; only those of the labelled users are shown to the attackers.
+        is_target: (n_users,) whose classes are guessed.
         attackers: names in `tasks.attacks.ATTACKERS`.
 
     Raises:

@@ -129,8 +129,8 @@ def attack_controls(
         popularity: (n_items,) events of each item.
         k: length of the lists.
 
-    Returns:
-        Keys of `edges.CONTROLS` with records as of `attack`.
+    Yields:
+        One of `edges.CONTROLS` with a record as of `attack`.
     """
     popular = np.argsort(-popularity, kind="stable")[:k].astype(np.int32)
     rng = np.random.default_rng([how.seed, 2])

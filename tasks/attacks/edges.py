@@ -24,7 +24,7 @@ from tasks.evaluation.statistics import bootstrap_interval, clopper_pearson
 
 EDGES = pa.schema(  # what the attack found, one row per system, budget, release and world
     [
-        pa.field("system", pa.string(), nullable=False),  # the experiment, or a key of CONTROLS
+        pa.field("system", pa.string(), nullable=False),  # the experiment, or one of CONTROLS
         pa.field("setting", pa.string(), nullable=False),
         pa.field("target", pa.string(), nullable=False),  # what is seen: aggregates, recommendations or every-list
         pa.field("world", pa.string(), nullable=False),  # how the other world differs: removed, last or swapped

@@ -192,7 +192,7 @@ class ShadowAttack:
     included: Bools
 
     def scores(self, signals: Floats) -> Floats:
-        """(n,) the higher, the more like a member; none depends on who is in the attacked run."""
+        """(n,) of (n,) signals: the higher, the more like a member; none depends on who is in the attacked run."""
         return self.method(self.prepare(signals), self.shadows, self.included)
 
     def learn(self, counted: Bools) -> tuple[float, float] | None:

@@ -26,7 +26,7 @@ def popularity(
 ) -> Samples:
     """Users with `times` as many items as are counted, each with items that no other has: a fit is a run for each.
 
-    A random half of them have theirs, the others have none.
+    A random half of them have theirs, the others have none. The statistic is how many of a user's counts are 1 or more.
     """
     model = PrivatePopularity(PrivatePopularityConfig(epsilon=epsilon, contribution=contribution))
     rng, n_items, half = np.random.default_rng(seed), times * contribution, min(USERS, n_samples)
@@ -49,7 +49,10 @@ popularity_above_cap = partial(popularity, times=4)
 
 
 def factorisation(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
-    """`dpmf-rigorous`: the only interaction with an item, through the item's vector; all users are in one group."""
+    """`dpmf-rigorous`: the only interaction with an item, through the item's vector; all users are in one group.
+
+    The statistic is whether the item's noisy count is nearer to 1 than to 0.
+    """
     model = DPMF(DPMFConfig(dimension=1, epsilon=epsilon, ridge=1.0, accounting="rigorous"))
 
     def run(present: bool, rng: np.random.Generator) -> float:

@@ -152,7 +152,7 @@ def texts(seed: int, n_samples: int = 50_000, epsilon: float = 3.0) -> Samples:
         table = pl.DataFrame({"user": users, "tokens": [[word] * n_words] * n_samples})
         released, entries = posts.perturb(table, vocabulary, epsilon, rng, 1, n_words)
         replaced = released.sort("user").select((pl.col("tokens").list.eval(pl.element() == apart)).list.sum())
-        return replaced.to_series().to_numpy().astype(np.float64), entries[2]
+        return replaced.to_series().to_numpy().astype(np.float64), entries[2]  # the one of whole texts
 
     (without, entry), (present, _) = counts(0), counts(apart)
     return Samples(without, present, entry)

@@ -49,7 +49,7 @@ def parts(path: Path) -> list[Path]:
 
 
 def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
-    """Read a CSV or Parquet file, or all Parquet files of a folder.
+    """Read a table, or all Parquet files of a folder.
 
     items: ids of the catalogue; None for the ids that are seen, in order of their text.
 
@@ -86,7 +86,8 @@ def catalogue(path: Path, names: Names) -> pl.Series:
     """The ids of a table with a row for each item, in the order of their text: an order of rows may come from users.
 
     Raises:
-        DataError: it has users, or an item twice, as ratings have; or see `coded`.
+        DataError: it has users, or an item twice, as ratings have (of a folder, rows are counted through all its
+            files); or see `coded`.
     """
     for file in parts(path):
         if (user := role_column(file, "user", names, required=False)) is not None:

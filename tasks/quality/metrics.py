@@ -118,7 +118,7 @@ def alignment_metrics(
 
 
 def measurements(experiment: str, settings: Iterable[str], seeds: Iterable[int], names: Names) -> pl.DataFrame:
-    """Every combination of settings, seeds and (metric, k) of one experiment, as `metrics` expects them."""
+    """Every combination of settings, seeds and (metric, k) of one experiment, as `metric_tables` expects them."""
     rows = [(experiment, *which) for which in product(settings, seeds, names)]
     flat = [(experiment, setting, seed, *name) for experiment, setting, seed, name in rows]
     types = {"experiment": pl.String, "setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32}

@@ -1,4 +1,8 @@
-"""The rule that sets a release's parameters from the noisy counts and public numbers alone (docs/release.md)."""
+"""The rule that sets a release's parameters from the noisy counts and public numbers alone (docs/release.md).
+
+`n`: users, as released or public. `sigma`: σ, the standard deviation of noise that spends the whole budget on one sum
+with sensitivity 1. `rho`: ρ, shares of the budget, of counts and of pairs.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ PAIRED = 2
 FEWEST, MOST = 100, 1200
 """Items of a head."""
 RANK = 32
+"""Dimensions of models, at most."""
 COUNTS_ALONE = 1.6
 """With less signal in the smallest head, where chance alone gives 1.1 to 1.6, the whole budget goes to counts."""
 SIGNAL = 5.0
@@ -30,7 +35,10 @@ def share_of_counts(n: float, sigma: float) -> float:
 
 
 def signal(counts: NDArray[np.float64], n: float, sigma: float, size: int, rho: tuple[float, float]) -> float:
-    """The predicted largest eigenvalue of the pairs of the `size` largest noisy counts, in units of its noise."""
+    """The predicted largest eigenvalue of the pairs of the `size` largest noisy counts, in units of its noise.
+
+    counts: (n_items,) noisy.
+    """
     head = np.sort(counts)[::-1][:size]
     total, (rho_counts, rho_pairs) = float(head.sum()), rho
     if total <= 0:
@@ -41,7 +49,10 @@ def signal(counts: NDArray[np.float64], n: float, sigma: float, size: int, rho: 
 
 
 def head_size(counts: NDArray[np.float64], n: float, sigma: float, rho: tuple[float, float]) -> int:
-    """How many items have pairs: fewer where their pairs would drown in noise, and 0 for counts alone."""
+    """How many of the items with the largest noisy counts, (n_items,), have pairs; 0 for counts alone.
+
+    Fewer where their pairs would drown in noise.
+    """
     size = int(np.clip(HEAD * (n / sigma / 1650) ** GROWTH, FEWEST, MOST))
     while size > FEWEST and signal(counts, n, sigma, min(size, len(counts)), rho) < SIGNAL:
         size = max(FEWEST, int(size * 0.95))

@@ -15,7 +15,8 @@
 | counts.csv | a step of the preparation of the data |
 | checks.csv | a check that the runs passed |
 | spreads.csv | users whose value of a metric lies in a bin, ten a bin or more |
-| provenance.json | when, where and how a stage ran |
+| tuning.csv | a trial of an experiment's configurations (`tasks.stages.tune`) |
+| provenance.json | when, where and how a stage ran (`tasks.results.load`) |
 
 An accounted ε is `inf` where no finite guarantee follows, a claimed ε empty where none is claimed. `data` says whether
 a table is of `real` data, a `part` or `synthetic` ones. The same results give the same bytes.
@@ -150,6 +151,8 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
 def read_csv(path: Path, columns: Columns, stage: str | None = "collect") -> pl.DataFrame:
     """These columns of a table.
 
+    stage: that writes it; None for a table that git alone has.
+
     Raises:
         DataError: the file is missing or not that table; a DamagedError where a stage wrote it.
     """
@@ -229,7 +232,7 @@ def audits(records: Iterable[Row], ledger: pl.DataFrame) -> pl.DataFrame:
 
 
 def means(metrics: pl.DataFrame) -> pl.DataFrame:
-    """`metrics.csv` of METRICS: columns experiment, setting, metric, n, then mean and std by cut-off.
+    """`metrics.csv` of METRICS (see `contracts`): experiment, setting, metric, n, then mean and std by cut-off.
 
     `n` seeds have the metric; `std` is the sample standard deviation, empty for one seed. A metric without a cut-off
     stands under `mean` and `std`, others under `mean@5` and so on.

@@ -54,7 +54,12 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 def main(name: str) -> None:
-    """Check `LAYER/NAME`."""
+    """Check `LAYER/NAME`.
+
+    Raises:
+        ConfigurationError: there is no such layer, or no such name in it.
+        DataError: a file is not there or cannot be read, or a rule is broken (names the first).
+    """
     from tasks.quality.runner import run
 
     layer, _, key = name.partition("/")

@@ -79,7 +79,7 @@ def reidentify(
     """Attack by nearest accounts; all targets are candidates, and all source users may be named.
 
     Args:
-        score: see `tasks.evaluation.alignment`; `similar` there makes one, of embeddings and a map or of attributes.
+        score: see `tasks.evaluation.alignment`; `similarity_scorer` there makes one of vectors, or of attributes.
         anchors: (n, 2) source and target of a person, each user once. They judge, and half of them calibrate: an
             attacker knows some people.
         n_sources: how many source users there are; those without an account in the other network can only be named

@@ -79,8 +79,8 @@ def steal(
         seed: of pairs and of breaking ties. Equal seeds draw equal pairs, regardless of the vectors.
 
     Raises:
-        DataError: there are fewer than two links or non-links to test; vectors are not finite; a link names a user
-            without a vector.
+        DataError: there are fewer than two links or non-links to test; vectors are not finite; links are not pairs, or
+            one names a user without a vector; known_share is not in [0, 1).
     """
     check_vectors(vectors, "vectors")
     tested = draw(links, len(vectors), pairs, known_share, np.random.default_rng([seed, *b"pairs"]))

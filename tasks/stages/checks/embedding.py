@@ -26,7 +26,10 @@ def embeddings(key: str, params: Params) -> Subject:
 
 
 def released_vectors(folder: Path, data: str, settings: Sequence[str], seeds: Sequence[int]) -> Subject:
-    """Embeddings of the networks with friendships, below `folder`."""
+    """Embeddings of the networks with friendships, below `folder`; without their schema, that it is missing.
+
+    data: the processed networks.
+    """
     schema = PROCESSED / data / "schema.json"
     if not schema.is_file():
         return Subject([schema], list)
@@ -80,11 +83,11 @@ def released(key: str, experiment: Experiment, _: Suite) -> Subject:
 
 
 def metrics(suite: Suite, _: Experiment, __: str) -> Names:
-    """Those that training measures."""
+    """Metrics that training measures."""
     return embedding_metrics(schemas(suite.data))
 
 
 def schemas(data: str) -> dict[str, Schema]:
-    """Those of the networks with friendships, by name."""
+    """Schemas of the networks with friendships, by name."""
     pair = contracts.read_processed(PROCESSED / data)
     return {name: network.schema for name, network in embedded_networks(pair).items()}

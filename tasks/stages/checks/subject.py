@@ -28,7 +28,7 @@ class Subject:
 
 
 def released_tables(key: str, experiment: Experiment, suite: Suite) -> dict[str, dict[tuple[str, int], Path]]:
-    """Processed data -> the released table of every setting and run of an experiment on them."""
+    """Processed data -> the file of the lists that every setting and run of an experiment released on them."""
     folder, tables = RUNS / experiment.suite / key / "released", dict[str, dict[tuple[str, int], Path]]()
     for setting in experiment.settings():
         for run, data in suite.runs(experiment, setting).items():
