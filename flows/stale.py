@@ -50,7 +50,8 @@ def _difference(stage: Stage) -> str:
     parameters = [dep for dep in stage.deps if hasattr(dep, "params")]
     if names := [name for dep in parameters for name in plan.differing_parameters(dep)]:
         return f"{names[0]} changed"
-    return "it reads other files" if not all(dep.hash_info for dep in stage.deps if dep not in parameters) else ""
+    files = [*stage.outs, *(dep for dep in stage.deps if dep not in parameters)]
+    return "" if all(file.hash_info for file in files) else "it reads or writes other files"
 
 
 def read_allowed() -> dict[str, Reason]:

@@ -146,3 +146,12 @@ def test_fingerprints_that_are_not_the_codes_are_refused() -> None:
     Path("data/code.json").write_text(json.dumps(fingerprints))
     with pytest.raises(ConfigurationError, match=r"data/code.json: is behind the code; run `dvc repro code`"):
         stale.main()
+
+
+@pytest.mark.parametrize("kind", ["deps", "outs"])
+def test_a_file_that_its_lock_does_not_have_makes_a_stage_stale(kind: str) -> None:
+    path = Path("suites/demo/dvc.lock")
+    lock = yaml.safe_load(path.read_text())
+    lock["stages"]["collect@demo"][kind].pop()
+    path.write_text(yaml.safe_dump(lock))
+    assert stages()["collect@demo"] == "it reads or writes other files"
