@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import polars as pl
 from rich.markup import escape
 from rich.table import Column
 
@@ -27,6 +26,7 @@ from tasks.results.budgets import budgets
 from tasks.results.cards import card
 from tasks.results.composition import Spender
 from tasks.results.facts import System, Together
+from tasks.results.load import Results
 from tasks.results.standings import Board, boards, entries, measure
 from tasks.results.summary import TABLE, coverage
 from tasks.stages.agreement import METRICS, bands, compare, means
@@ -60,7 +60,7 @@ def compose() -> Iterator[tuple[str, list[Together], list[str], dict[str, int]]]
             sources.setdefault(source, []).append((results, systems))
     for source, spenders in sorted(sources.items()):
         if composition.applies(spenders):
-            trials = {results.suite.suite: _trials(results.suite.suite, systems) for results, systems in spenders}
+            trials = {results.suite.suite: _trials(results, systems) for results, systems in spenders}
             yield source, composition.compose(spenders), composition.without_noise(spenders), trials
 
 
@@ -72,12 +72,9 @@ def _people(name: str, params: Params) -> str:
     return next(first for first, other in params.datasets.items() if other.source == dataset.source)
 
 
-def _trials(suite: str, systems: Iterable[System]) -> int:
-    path = RESULTS / suite / "tuning.csv"
-    if not path.exists():
-        return 0
-    names = [system.experiment for system in systems]
-    return pl.read_csv(path, columns=["experiment"]).filter(pl.col("experiment").is_in(names)).height
+def _trials(results: Results, systems: Iterable[System]) -> int:
+    names = {system.experiment for system in systems}
+    return sum(name in names for name in results.tuning["experiment"])
 
 
 def show_composed() -> None:
