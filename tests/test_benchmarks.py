@@ -9,7 +9,6 @@ from tests.parameters import ROOT
 
 SMALLEST = {
     "held_out": "--scale 0.002 --parts files tables split popularity",
-    "mechanisms": "--scale 0.0005",
     "models": "--scale 0.02",
     "ranking": "1",
     "release": "20000",

@@ -1,8 +1,8 @@
 """A user's own data at the size of a shop: seconds and peak memory of every stage, as the stages record them.
 
 `python -m tests.benchmarks.bench_scale` makes 5 million synthetic ratings of 200,000 users and 50,000 items as a CSV
-file and runs the pipeline on it in a copy of the project: tables, checks, popularity, DPALS and the report. DPALS has no
-noise here: its audit takes as long on any data. What it must not exceed: 20 s and 1 GB from the file to the data
+file and runs the pipeline on it in a copy of the project: tables, checks, popularity, DPALS and the report. DPALS has
+no noise here: its audit takes as long on any data. What it must not exceed: 20 s and 1 GB from the file to the data
 contracts (`convert` and `preprocess`), 16 GB anywhere.
 `--rows 100000 --users 2000 --items 500` is a rehearsal.
 """
