@@ -198,6 +198,17 @@ def test_pointing_at_a_mark_shows_its_value(tab: Any, folder: Path) -> None:
     assert tab.locator(".tip").inner_text() == mark.get_attribute("data-text")
 
 
+def test_a_leak_has_the_colour_of_an_alarm_and_one_that_is_not_shown_has_none(tab: Any, folder: Path) -> None:
+    tab.goto((folder / "index.html").as_uri())
+    made = """states => states.map(state => {
+      const cell = document.body.appendChild(document.createElement('p'));
+      cell.className = `verdict ${state}`;
+      return getComputedStyle(cell).color;
+    })"""
+    leak, refuted, none, blank = tab.evaluate(made, ["shown", "refuted", "not shown", ""])
+    assert leak == refuted != none == blank
+
+
 def test_without_script_all_content_is_there_and_print_hides_tools(browser: Any, folder: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     tab = context.new_page()
