@@ -161,7 +161,7 @@ def canaries(
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
 ) -> None:
-    """Put canaries into training data: users of whom a coin decides who is in. Says what to do with the files."""
+    """Put canaries into training data: made-up users whose membership bits decide who is in. Says what to do next."""
     from tasks.external.canaries import plant
 
     names = names_of({"user": user_column, "item": item_column, "rating": rating_column})

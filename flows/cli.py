@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Regenerates, checks and compares published differentially private recommenders.\n\n"
+    help="Reproduces, attacks and audits differentially private recommenders, and makes private releases.\n\n"
     "A *suite* is the systems of a paper, or others, on one data set; `suites/SUITE/` says what belongs to it. "
     "`dprec run demo` computes what is missing or out of date, and only that, and ends with an HTML report. "
     "`dvc repro report@demo` runs the same stages.",
