@@ -138,6 +138,8 @@ def _run(request: AuditRequest, repeated: Repeated | None, out: Path) -> None:
     from tasks.external.writing import require_folder, write
 
     require_folder(out)
+    if repeated is not None and repeated.work.resolve().is_relative_to(out.resolve()):
+        raise ConfigurationError(f"--work {repeated.work}: not in --out, {out}, which is to hold the audit alone")
     start = time.monotonic()
 
     def say(line: str) -> None:

@@ -41,7 +41,7 @@ ENTRIES: Columns = {
 `utility_std`, `n`: mean, sample deviation and count of runs; `on_swept_splits`: the
 mean on the splits that sweep points were run on, the first alone if not all.
 `difference`: from noisy popularity at setting `base`, mean over the runs that both have; `low`, `high` and `compared`:
-its interval and what follows, null without stored pairs. `unbounded`: all levels at which this setting has no finite ε:
+its interval and what follows, null without stored pairs or with one run. `unbounded`: all levels at which this setting has no finite ε:
 what is finite at one level alone is no guarantee. `runs`, `values`: of which `utility` is the mean."""
 Outcome = Literal["refuted", "unbounded", "larger", "holds", "unclaimed"]
 """An audit refutes a claim; no finite ε follows from what claims one; a larger one than claimed follows; at most what
@@ -141,7 +141,7 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
             swept = pl.Series(list(results.on_swept(runs).values()), dtype=pl.Float64)
             reached |= {"runs": [*runs], "values": [*runs.values()], "on_swept_splits": swept.mean()}
             if setting == BASE:
-                verdict = compared.get(name, {})
+                verdict = compared.get(name, {}) if len(runs) > 1 else {}
                 reached |= {"utility": means.get(name), "compared": verdict.get("verdict")}
                 reached |= {end: verdict.get(end) for end in ("low", "high")}
                 reached |= {"difference": None if name == noisy else _difference(runs, values.get(noisy, {}))}

@@ -276,3 +276,5 @@ def test_commands_that_cannot_be_run_are_refused(tmp_path: Path, here: Here) -> 
     done = here(tmp_path, "--train", "ratings.csv", "--command", "x {train} {out}", "--public", "p.csv")
     assert done.returncode == 1
     assert "give --train alone" in done.stderr
+    done = here(tmp_path, "--train", "ratings.csv", "--command", "true {train} {out}", "--work", "audit/runs")
+    assert done.stderr == "dprec: --work audit/runs: not in --out, audit, which is to hold the audit alone\n"
