@@ -29,6 +29,8 @@ app = typer.Typer(
     "`dprec release ratings.csv --epsilon 1 --catalogue items.csv --out FOLDER` makes one (`make`).",
 )
 Folder = Annotated[Path, typer.Argument(help="What --out was.", show_default=False)]
+LISTS = b"user,item,rank\n"
+"""The first line of lists."""
 ModelName = Annotated[Literal["svd", "ease", "knn", "als"], typer.Option("--model")]
 
 
@@ -119,6 +121,8 @@ def recommend(
         raise ConfigurationError(f"--out {out}: is a link, a folder or a device, or in the release; name a new file")
     if out.exists() and any(map(out.samefile, tables)):
         raise ConfigurationError(f"--out {out}: is a table of --for")
+    if out.exists() and out.read_bytes()[: len(LISTS)] != LISTS:
+        raise ConfigurationError(f"--out {out}: holds something else than lists; name a new file")
     served = files.load(folder)
     names = names_of({"user": user_column, "item": item_column})
     names.require(tables)

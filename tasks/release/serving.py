@@ -47,7 +47,8 @@ class Recommender:
 def lists(model: Model, rows: Rows, k: int) -> NDArray[np.int64]:
     """(n_users, k) items, or all of fewer, for each row, best first, without the row's own; -1 where there are no more.
 
-    Items of the head come first, by the model, for anyone who has one of them; all others by noisy counts.
+    Items of the head come first, by the model, for anyone who has one of them; all others by noisy
+    counts, of which those below 0 count as 0.
 
     Raises:
         ConfigurationError: `k` is below 1.

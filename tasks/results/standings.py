@@ -41,8 +41,9 @@ ENTRIES: Columns = {
 `utility_std`, `n`: mean, sample deviation and count of runs; `on_swept_splits`: the
 mean on the splits that sweep points were run on, the first alone if not all.
 `difference`: from noisy popularity at setting `base`, mean over the runs that both have; `low`, `high` and `compared`:
-its interval and what follows, null without stored pairs or with one run. `unbounded`: all levels at which this setting has no finite ε:
-what is finite at one level alone is no guarantee. `runs`, `values`: of which `utility` is the mean."""
+its interval and what follows, null without stored pairs or with one run. `unbounded`: all levels at which this setting
+has no finite ε: what is finite at one level alone is no guarantee. `runs`, `values`: of which `utility` is the
+mean."""
 Outcome = Literal["refuted", "unbounded", "larger", "holds", "unclaimed"]
 """An audit refutes a claim; no finite ε follows from what claims one; a larger one than claimed follows; at most what
 is claimed follows; nothing is claimed."""

@@ -209,13 +209,24 @@ def test_lists_replace_no_table_and_are_no_longer_than_the_catalogue(made: Path,
     assert table.read_bytes() == (made / "ratings.csv").read_bytes()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link.csv").symlink_to(table)
-    inside = (made / "out" / files.RELEASE, made / "out" / "new" / "l.csv")
+    shutil.copy(made / "items.csv", tmp_path)
+    inside = (tmp_path / "items.csv", made / "out" / files.RELEASE, made / "out" / "new" / "l.csv")
     for out in (tmp_path / "pipe", tmp_path / "link.csv", tmp_path, *inside):
         assert "name a new file" in call(made, "recommend", "out", "--for", str(table), "--out", str(out)).stderr
     served = release.load(made / "out")
     assert sorted([*served.recommend(["i1"], 10**12), "i1"]) == served.items
     with pytest.raises(ConfigurationError, match="-1"):
         served.recommend(["i1"], -1)
+
+
+def test_ids_that_are_fractions_in_json_are_refused(tmp_path: Path) -> None:
+    """Of two users, doubles made one, who moved the sums by twice what was accounted."""
+    for last, found in (("2", 0), ("12345678901234568.0", 1), ("1e3", 1)):
+        rows = "".join(f'{{"user": {user}, "item": "a.5"}}\n' for user in ("12345678901234567", last))
+        (tmp_path / "own.jsonl").write_text(rows)
+        done = call(tmp_path, "own.jsonl", "--epsilon", "1", "--out", f"of-{last}")
+        assert done.returncode == found, done.stderr
+        assert not found or "own.jsonl:2: user is a number with a point" in done.stderr
 
 
 def test_items_that_no_catalogue_has_are_named(made: Path) -> None:

@@ -1,11 +1,12 @@
 """From events to (epsilon, delta): what follows under composition from everything a run did.
 
-Composition is adaptive and on the same data. Three upper bounds are computed and the smallest is returned: basic
-composition (budgets add up), Rényi differential privacy (Mironov, Talwar and Zhang, arXiv 1908.10530), and privacy loss
-distributions by Google's dp_accounting, discretised pessimistically (Koskela et al. 2020; Doroshenko et al., "Connect
-the dots", PoPETs 2022). Time and memory are bounded: the more there is to compose, the coarser the discretisation. An
-event that is unknown, or for which no finite guarantee exists, is refused with its reason; nothing is ever approximated
-from below, but for rounding: 2e-13 of the ε of a Gaussian release.
+Composition is adaptive and on the same data. The smallest of three upper bounds is returned, of which a single ε of at
+least `LARGE` knows the first alone: basic composition (budgets add up), Rényi differential privacy (Mironov, Talwar
+and Zhang, arXiv 1908.10530), and privacy loss distributions by Google's dp_accounting, discretised pessimistically
+(Koskela et al. 2020; Doroshenko et al., "Connect the dots", PoPETs 2022). Time and memory are bounded: the more there
+is to compose, the coarser the discretisation. An event that is unknown, or for which no finite guarantee exists, is
+refused with its reason; nothing is ever approximated from below, but for rounding: 2e-13 of the ε of a Gaussian
+release.
 """
 
 from __future__ import annotations
