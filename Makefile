@@ -127,7 +127,7 @@ pictures: env  ## the pictures of the README, from the committed results, by Chr
 	@python -m tests.pictures
 
 .PHONY: false-alarms
-false-alarms: env  ## 200 systems that leak nothing: how often `dprec audit` says that they do
+false-alarms: env  ## 220 systems that leak nothing: how often `dprec audit` says that they do
 	@python -m tests.external.false_alarms
 
 .PHONY: planted

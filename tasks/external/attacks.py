@@ -5,7 +5,7 @@ With too few shadow runs to learn from (`tasks.attacks.membership`) every attack
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -142,6 +142,11 @@ def measure(
             control: scored(np.nan_to_num(of_control[usable]), labels, chosen)
             for control, of_control in {**controls, **attacked.controls}.items()
         }
+        at_low = [
+            _p_at_low_rate(sign * np.nan_to_num(of_control[usable]), labels, chosen, None)
+            for of_control in {**controls, **attacked.controls}.values()
+            for sign in (1, -1)
+        ]
         all_controls = {**without, "random membership": scored(scores, _shuffle(labels, chosen, seed), chosen)}
         rates = [rate for rate in RATES if result.resolves(rate)]
         attacks.append(
@@ -155,17 +160,20 @@ def measure(
                     with_interval(f"AUC, {control}", *value.auc_interval(seed))
                     for control, value in all_controls.items()
                 ],
-                p=_p(result, without, _p_at_low_rate(scores, labels, chosen, attacked.tpr), seed),
+                p=_p(result, without, _p_at_low_rate(scores, labels, chosen, attacked.tpr), at_low, seed),
                 roc=[(float(false), float(true)) for false, true in zip(*result.roc(60), strict=True)],
             )
         )
     return attacks
 
 
-def _p(result: Scored, controls: Mapping[str, Scored], at_low: float, seed: int) -> float:
-    """Of "no better than chance or than a control": by AUC or at the lowest rate, corrected for being two tests."""
+def _p(result: Scored, controls: Mapping[str, Scored], at_low: float, of_controls: Sequence[float], seed: int) -> float:
+    """Of "no better than chance or than a control": by AUC or at the lowest rate, corrected for being two tests.
+
+    At the lowest rate only where no control tells members, neither by AUC nor there (`of_controls`).
+    """
     by_auc = max([p_above_chance(result, seed), *(p_above(result, control, seed) for control in controls.values())])
-    differs = any(p_different(control, seed) < SEPARATES for control in controls.values())
+    differs = any(p < SEPARATES for p in (*of_controls, *(p_different(each, seed) for each in controls.values())))
     return min(1.0, 2 * (by_auc if differs else min(by_auc, at_low)))
 
 

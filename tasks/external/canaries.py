@@ -35,6 +35,8 @@ UNIT = (
 RULES = ((1 / 8, 0.0), (1 / 4, 0.0), (3 / 8, 0.0), (1 / 8, 1 / 8), (1 / 4, 1 / 4), (1 / 2, 1 / 2))
 """Shares of the canaries that are guessed in (the highest scores) and out (the lowest), fixed before anything is seen.
 The bound is the best of theirs, each at a confidence that makes up for the choice (Bonferroni)."""
+FEW, MANY = (1 / 32, 1 / 32), 800
+"""Another rule, for leaks about few, and from how many canaries on: of fewer it costs others more than it proves."""
 
 
 def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: Names) -> list[Path]:
@@ -178,9 +180,11 @@ def bound(
 
     A claim is consistent only with a control that the same claim would have been refuted for.
     """
-    m, each = len(scores), 1 - (1 - confidence) / len(RULES)
+    m = len(scores)
+    rules = (*RULES, FEW) if m >= MANY else RULES
+    each = 1 - (1 - confidence) / len(rules)
     best, provable = (0.0, 0, 0, "no rule proves anything"), 0.0
-    for share_in, share_out in RULES:
+    for share_in, share_out in rules:
         n_in, n_out = int(m * share_in), int(m * share_out)
         correct = count_correct(scores, included, n_in, n_out)
         proved = lower_bound(m, n_in + n_out, correct, delta, each)

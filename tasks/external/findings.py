@@ -102,10 +102,11 @@ class Canaries(_Part):
 
     @property
     def state(self) -> State:
-        """Shown where a claim is refuted, or anything is proved without one."""
+        """Shown where a claim is refuted, or anything is proved without one; not shown where a control shows power."""
         if self.claim == "refuted" or (self.claimed is None and self.epsilon > 0):
             return "shown"
-        return "cannot be decided" if self.claim == "inconclusive" or not self.provable else "not shown"
+        powerful = self.claim == "consistent" or (self.claimed is None and bool(self.control))
+        return "not shown" if powerful else "cannot be decided"
 
 
 class Exposure(_Part):

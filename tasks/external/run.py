@@ -71,8 +71,8 @@ def check(request: AuditRequest) -> None:
         raise ConfigurationError(f"--claimed-epsilon must be 0 or more, not {claimed}")
     if claimed is not None and request.canaries is None:
         raise ConfigurationError("--claimed-epsilon needs --canaries; `dprec audit canaries` makes them")
-    if request.control and claimed is None:
-        raise ConfigurationError("a control needs --claimed-epsilon, which it shows the power of the audit for")
+    if request.control and request.canaries is None:
+        raise ConfigurationError("a control needs --canaries, by which it shows the power of the audit")
     if request.attributes and request.users is None:
         raise ConfigurationError("--attributes needs --users")
     files = [request.train, request.recommendations, request.public, request.scores, request.users]

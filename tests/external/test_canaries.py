@@ -178,8 +178,12 @@ def test_a_claim_is_consistent_only_with_a_control_that_is_refuted(planted: Path
     audit, _ = run(replace(leaky, control=[OtherRun(table, bare, coins)]), quiet)
     assert audit.canaries.claim == "refuted"  # released scores are no reason not to look at the lists
     assert audit.canaries.control == audit.canaries.epsilon  # equal lists prove as much as a control, tests and all
-    with pytest.raises(ConfigurationError, match="a control needs --claimed-epsilon"):
-        run(replace(asked, claimed_epsilon=None, control=[OtherRun(table, bare, coins)]), quiet)
+    asked = replace(asked, claimed_epsilon=None)  # where nothing is proved, and nothing is known of the audit's power
+    for control, state in (([], "cannot be decided"), ([OtherRun(table, bare, coins)], "not shown")):
+        audit, _ = run(replace(asked, control=control), quiet)
+        assert (audit.canaries.epsilon, audit.canaries.state) == (0, state)
+    with pytest.raises(ConfigurationError, match="a control needs --canaries"):
+        run(replace(asked, canaries=None, control=[OtherRun(table, bare, coins)]), quiet)
 
 
 def test_a_system_that_promises_what_it_does_not_keep_is_refuted(
@@ -194,7 +198,7 @@ def test_a_system_that_promises_what_it_does_not_keep_is_refuted(
     assert audit.canaries.claim == "refuted"
     assert 0.5 < audit.canaries.epsilon <= audit.canaries.provable
     assert audit.verdict.exit_code == 3
-    assert audit.verdict.sentences[-1].endswith("Claimed ε = 0.5: refuted.")
+    assert audit.verdict.sentences[-1].endswith("Claimed ε = 0.5 of a user's whole row: refuted.")
     item_knn(table, tmp_path / "l.csv", 30.0)
     noisy, _ = run(asked, quiet)
     assert (noisy.canaries.epsilon, noisy.verdict.exit_code) == (0, 4)

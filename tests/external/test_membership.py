@@ -92,6 +92,16 @@ def test_a_test_that_repeats_another_counts_once_and_one_of_equal_scores_not_at_
     assert [attack.p_corrected for attack in decided.attacks[:2]] == [2 * attacks[0].p] * 2
 
 
+def test_a_few_certain_members_are_no_leak_where_a_control_has_them_too() -> None:
+    members = np.arange(2_000) % 2 == 0
+    scores = np.where(members & (np.arange(2_000) % 50 == 0), 1.0, 0.0)
+    alone, controlled = (
+        measure({"tried": Attacked(scores, controls)}, {}, members, None, 0)[0].p for controls in ({}, {"same": scores})
+    )
+    assert alone < 1e-4
+    assert controlled > 0.2
+
+
 def test_shadow_runs_of_parts_of_the_audited_data_show_no_members() -> None:
     """Members are in some of them, non-members in none: the fewer say something, the wider are scores of pure noise."""
     rng, members = np.random.default_rng(1), np.arange(5_000) < 2_500
