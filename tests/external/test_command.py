@@ -102,7 +102,7 @@ def test_lists_of_own_items_leak_and_popular_ones_do_not_with_the_standard_libra
     assert "The lists show what their users were trained on" in done.stdout
     assert "Membership of interactions is revealed" in done.stdout
     audit, _ = run(repeated(tmp_path, popular(), 6), quiet)
-    assert audit.verdict.exit_code == 0
+    assert audit.verdict.exit_code == 4  # no control shows that the canaries could have proved anything
     states = [(answer.question, answer.state) for answer in audit.answers]  # none of ratings, which are all 3
     assert states == [(question, "not shown") for question in ("own items", "users", "interactions")]
     assert any(attack.name.startswith("LiRA (online)") for attack in answer(audit, "users").attacks)
