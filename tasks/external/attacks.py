@@ -173,7 +173,7 @@ def _p(result: Scored, controls: Mapping[str, Scored], at_low: float, of_control
     At the lowest rate only where no control tells members, neither by AUC nor there (`of_controls`).
     """
     by_auc = max([p_above_chance(result, seed), *(p_above(result, control, seed) for control in controls.values())])
-    differs = any(p < SEPARATES for p in (*of_controls, *(p_different(each, seed) for each in controls.values())))
+    differs = min([1.0, *of_controls, *(p_different(control, seed) for control in controls.values())]) < SEPARATES
     return min(1.0, 2 * (by_auc if differs else min(by_auc, at_low)))
 
 

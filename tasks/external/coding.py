@@ -112,6 +112,6 @@ def _require_exact(file: Path, columns: Iterable[str]) -> None:
     """Refuse ids that JSON has as fractions: they are read as doubles, of which two users may have the same."""
     fraction = re.compile(rf'"({"|".join(map(re.escape, columns))})"\s*:\s*-?\d+[.eE]'.encode())
     for line, lines in blocks(file):
-        if found := fraction.search(lines):
-            at = line + lines.count(b"\n", 0, found.start())
-            raise DataError(f"{file}:{at}: {found[1].decode()} is a number with a point; ids are text or whole numbers")
+        if match := fraction.search(lines):
+            at = line + lines.count(b"\n", 0, match.start())
+            raise DataError(f"{file}:{at}: {match[1].decode()} is a number with a point; ids are text or whole numbers")
