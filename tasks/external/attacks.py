@@ -170,10 +170,11 @@ def measure(
 def _p(result: Scored, controls: Mapping[str, Scored], at_low: float, of_controls: Sequence[float], seed: int) -> float:
     """Of "no better than chance or than a control": by AUC or at the lowest rate, corrected for being two tests.
 
-    At the lowest rate only where no control tells members, neither by AUC nor there (`of_controls`).
+    At the lowest rate only where no control tells members apart, neither by AUC nor there (`of_controls`, Bonferroni).
     """
     by_auc = max([p_above_chance(result, seed), *(p_above(result, control, seed) for control in controls.values())])
-    differs = min([1.0, *of_controls, *(p_different(control, seed) for control in controls.values())]) < SEPARATES
+    differs = any(p_different(control, seed) < SEPARATES for control in controls.values())
+    differs |= min(of_controls, default=1.0) * len(of_controls) < SEPARATES
     return min(1.0, 2 * (by_auc if differs else min(by_auc, at_low)))
 
 

@@ -163,6 +163,13 @@ def test_one_list_for_all_users_proves_nothing_in_any_order_of_the_coins(planted
     assert (audit.canaries.epsilon, audit.canaries.claim, audit.verdict.exit_code) == (0, "inconclusive", 4)
 
 
+def test_many_canaries_find_a_leak_about_one_user_in_eight() -> None:
+    rng = np.random.default_rng(0)
+    included, known, noise = rng.random(1_600) < 0.5, rng.random(1_600) < 1 / 8, 0.1 * rng.random(1_600)
+    scores = np.where(known, np.where(included, 1.0, -1.0), 0.0) + noise
+    assert bound(scores, included, 1e-5, 1.0, 9.0, 0.95).claim == "refuted"
+
+
 def test_a_claim_is_consistent_only_with_a_control_that_is_refuted(planted: Path) -> None:
     table, coins = planted / "train-with-canaries.csv", planted / "canaries.csv"
     noisy, bare = item_knn(table, planted / "noisy.csv", 30.0), item_knn(table, planted / "bare.csv", 0)

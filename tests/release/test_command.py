@@ -220,7 +220,7 @@ def test_lists_replace_no_table_and_are_no_longer_than_the_catalogue(made: Path,
 
 
 def test_ids_that_are_fractions_in_json_are_refused(tmp_path: Path) -> None:
-    """Of two users, doubles made one, who moved the sums by twice what was accounted."""
+    """Of two users, doubles made one, who moved the sums by up to √2 of their sensitivity."""
     for last, code in (("2", 0), ("12345678901234568.0", 1), ("1e3", 1)):
         rows = "".join(f'{{"user": {user}, "item": "a.5"}}\n' for user in ("12345678901234567", last))
         (tmp_path / "own.jsonl").write_text(rows)
