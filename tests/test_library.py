@@ -78,9 +78,8 @@ def test_the_wheel_serves_the_library_and_the_audit_without_the_pipeline(tmp_pat
     people.write_text("user,plan\n" + "".join(f"{user},{user % 2}\n" for user in range(60)))
     pairs = [(user, item) for user in range(60) for item in range(user % 7, 60, 3)]
     train.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in pairs))
-    lists.write_text(
-        "user,item\n" + "".join(f"{user},{(user + 1) % 3 + 3 * item}\n" for user in range(60) for item in range(5))
-    )
+    served = [(user, (user + 1) % 3 + 3 * place, place + 1) for user in range(60) for place in range(5)]
+    lists.write_text("user,item,rank\n" + "".join(f"{user},{item},{rank}\n" for user, item, rank in served))
     audit = ["audit", "--train", str(train), "--recommendations", str(lists)]
     audit += ["--users", str(people), "--out", str(tmp_path / "audit")]
     alone = [sys.executable, "-c", ALONE, str(tmp_path / "wheel"), " ".join(PIPELINE), " ".join(MODULES), *audit]
