@@ -43,6 +43,8 @@ class Released:
     """How often the same aggregates are released, with independent noise."""
     lists: Lists
     n_items: int
+    twice: bool = False
+    """Whether each of these releases has what precedes a visit twice; see `edges.aggregate_difference`."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ def attack(system: Released, targets: list[Target], how: Trials) -> Iterator[dic
     for world, pairs in _other_worlds(targets):
         aggregates = []
         for target, changed in pairs:
-            difference = edges.aggregate_difference(target.items, changed, system.states(target.user))
+            states, twice = system.states(target.user), system.twice and world != "last"  # which has no next visit
+            difference = edges.aggregate_difference(target.items, changed, states, twice=twice)
             aggregates.append(edges.aggregate_advantage(difference, system.sigma, system.releases, how.trials, rng))
         yield _record("aggregates", world, aggregates, how)
         yield from _attack_lists(system.lists, world, pairs, system.n_items, how, rng)

@@ -62,12 +62,16 @@ class Advantage(NamedTuple):
     """The best attacker's, in closed form; None where there is none."""
 
 
-def aggregate_difference(world0: ArrayLike, world1: ArrayLike, embeddings: NDArray[np.floating]) -> NDArray[np.float64]:
+def aggregate_difference(
+    world0: ArrayLike, world1: ArrayLike, embeddings: NDArray[np.floating], *, twice: bool = False
+) -> NDArray[np.float64]:
     """A_out H and A_in H in world 1 less those in world 0: (2, n_nodes, d), nodes being all items of both worlds.
 
     Args:
         world0, world1: (n,) items of either sequence, lengths may differ.
         embeddings: (n_items, d) H, already scaled to the norm with which it is released.
+        twice: what precedes a visit is released with the visit and, with noise of its own, with the next: √2 in A_in.
+            (Where items repeat it is released more often, so that this attacker is not the best.)
     """
     worlds = [np.asarray(world, np.int64) for world in (world0, world1)]
     nodes = np.unique(np.concatenate(worlds))
@@ -76,6 +80,7 @@ def aggregate_difference(world0: ArrayLike, world1: ArrayLike, embeddings: NDArr
         rows = np.searchsorted(nodes, world)
         vectors = sign * embeddings[world]
         np.add.at(difference[0], rows[:-1], vectors[1:])
+        vectors[:-2] *= math.sqrt(2) if twice else 1.0  # the last visit has no next one
         np.add.at(difference[1], rows[1:], vectors[:-1])
     return difference
 

@@ -29,7 +29,8 @@ from tasks.core.errors import ConfigurationError, DataError
 from tasks.core.sequences import Sequences
 from tasks.evaluation import ranking
 from tasks.models import model_class
-from tasks.models.sessions.dipsgnn import DIPSGNN
+from tasks.models.sessions.dipsgnn import DIPSGNN, IN_TRAINING
+from tasks.models.sessions.edgerand import EdgeRand
 from tasks.pipeline.common import RUNS, file_digest, read_json
 from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.inputs import Inputs, read_inputs
@@ -160,6 +161,7 @@ def released_model(model: DIPSGNN, options: EdgeAttack, order: NDArray[np.int64]
         releases=min(model.releases, epochs),
         lists=lambda user, items, first: recommended_lists(model, user, items, options, order, first),
         n_items=len(order),
+        twice=model.config.accounting in IN_TRAINING and not isinstance(model, EdgeRand),  # noise of every state
     )
 
 

@@ -5,11 +5,15 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import norm
 
 from tasks.attacks import edge_worlds, edges
 from tasks.attacks.edge_worlds import remove_visit, swap_visits
 from tasks.attacks.edges import Advantage, aggregate_advantage, aggregate_difference, list_advantage, mean_advantage
+from tasks.core.sequences import Sequences
+from tasks.graph.ops import weighted_sum
+from tasks.graph.prefixes import prefix_graphs
 
 N_ITEMS, LENGTH = 60, 10
 
@@ -62,18 +66,23 @@ def test_a_swap_reaches_its_bound() -> None:
     assert np.linalg.norm(moved) == pytest.approx(math.sqrt(18), rel=1e-12)
 
 
-def test_the_difference_is_that_of_adjacency_matrices() -> None:
-    rng = np.random.default_rng(0)
-    embeddings = rng.normal(size=(9, 5))
-    world0, world1 = rng.integers(0, 9, 12), rng.integers(0, 9, 15)
-    adjacency = np.zeros((2, 9, 9))
-    for matrix, world in zip(adjacency, (world0, world1), strict=True):
-        for i, j in itertools.pairwise(world):
-            matrix[i, j] += 1
-    change = adjacency[1] - adjacency[0]
-    nodes = np.union1d(world0, world1)
-    expected = np.stack([change @ embeddings, change.T @ embeddings])[:, nodes]
-    np.testing.assert_allclose(aggregate_difference(world0, world1, embeddings), expected, atol=1e-12)
+def test_what_precedes_a_visit_is_released_twice_where_every_state_has_noise() -> None:
+    """All states that the shipped graphs give to the nodes of either world."""
+    table = torch.from_numpy(np.random.default_rng(0).normal(size=(12, 4)))
+
+    def states(items: np.ndarray) -> torch.Tensor:
+        graphs = prefix_graphs(Sequences(np.zeros(1, np.int32), np.array([0, len(items)]), items.astype(np.int32)), 1)
+        (step,), result, vectors = graphs.steps, torch.zeros(12, 2, 8), table[graphs.node_items].float()
+        blocks = step.successors, step.predecessors
+        sums = [weighted_sum(block, torch.ones(len(block.sources)), vectors) for block in blocks]
+        place = torch.arange(len(step.previous)) - torch.searchsorted(step.previous, step.previous)
+        result[graphs.node_items[step.previous], place] = torch.cat(sums, dim=1)
+        return result
+
+    items = np.random.default_rng(1).permutation(12)[:9]
+    for world in (remove_visit(items, 3), swap_visits(items, 6)):
+        moved = aggregate_difference(items, world, table.numpy(), twice=True)
+        assert np.linalg.norm(moved) == pytest.approx(float((states(world) - states(items)).norm()), rel=1e-6)
 
 
 @pytest.mark.parametrize(("sigma", "releases"), [(0.5, 1), (2.0, 1), (2.0, 9), (10.0, 4), (0.1, 1)])

@@ -1,4 +1,4 @@
-"""Gated graph networks one prefix at a time, as docs/methods.md §3 and DIPSGNN's equations 4-14 have them: slow code.
+"""Gated graph networks one prefix at a time, as docs/methods.md §3 has them: slow code.
 
 Every prefix gets a dense adjacency matrix of its own and goes alone through `torch.nn.GRUCell`. Nothing is shared with
 `tasks.models.sessions` but the parameters.

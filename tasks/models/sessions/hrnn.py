@@ -5,8 +5,8 @@ user's new state c starts the next session: s₀ = tanh(W c + b) (HRNN Init, sec
 
 **Our sequences have no session boundaries.** Every `session_length` consecutive events of a user count as a session,
 whatever lay between them. A sequence to be scored starts a new session, however short the last training session was;
-its user's state is the one after the user's training sessions, zeros for a user without any. That state is part of
-what is released.
+its user's state is the one after the user's training sessions, zeros for a user without any: this model alone reads the
+training part again when it is asked, and those who validate have none. That state is for the user's own eyes.
 
 The loss is cross-entropy over all items. The paper's TOP1 and BPR compare with the items of other sessions in the
 batch, which saves the scores of all items; a few thousand are cheap, and cross-entropy then uses them all. As in the
@@ -14,6 +14,8 @@ paper, items have separate vectors for input and output.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -102,6 +104,7 @@ class HRNN(SequenceModel):
 
     config: HRNNConfig
     network: HRNNNetwork
+    own_tensors: ClassVar[tuple[str, ...]] = ("user_states",)
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Matrices after Glorot, biases 0."""
