@@ -23,7 +23,7 @@ from tasks.pipeline.common import PROVENANCE, REPORTS, RESULTS
 from tasks.pipeline.provenance import git
 from tasks.results import composition
 from tasks.results.budgets import budgets
-from tasks.results.cards import card
+from tasks.results.cards import Card, Loss, card
 from tasks.results.composition import Spender
 from tasks.results.facts import System, Together
 from tasks.results.load import Results
@@ -209,27 +209,40 @@ def report(suite: str, *, draw_first: bool = False) -> Path:
     return path
 
 
-def export(suite: str, experiment: str, form: str) -> str:
-    """The card of one system in the form of others, as JSON.
+def private_cards(suite: str) -> dict[str, tuple[Card, Loss]]:
+    """Experiment -> its card and the line of it that others have room for, of all private systems.
 
     Raises:
-        ConfigurationError: there are no results of such a suite, or no such private system in it.
+        ConfigurationError: there are no results of such a suite.
     """
     if suite not in collected():
         raise ConfigurationError(f"{suite}: no results of such a suite (have {', '.join(collected())})")
     results = results_of(suite)
     by, totals = measure(results, paper_of(results)), budgets(results)
     cards = {system.experiment: card(results, system, by, totals) for system in results.suite.compared}
-    private = {
-        name: max(losses, key=lambda loss: loss.privacy_parameters is not None)  # the first of them that has some
-        for name, each in cards.items()
-        if (losses := [of for of in each.privacy_loss if of.claimed is not None or of.privacy_parameters is not None])
+    return {
+        name: (described, max(losses, key=lambda loss: loss.privacy_parameters is not None))  # the first that has some
+        for name, described in cards.items()
+        if (losses := [loss for loss in described.privacy_loss if loss.claimed is not None or loss.privacy_parameters])
     }
+
+
+def export(suite: str, experiment: str, form: str) -> str:
+    """The card of one system in the form of others, as JSON.
+
+    Raises:
+        ConfigurationError: as `private_cards`, or there is no such private system.
+    """
+    private = private_cards(suite)
     if experiment not in private:
         raise ConfigurationError(f"{experiment}: no private system of {suite} (have {', '.join(private)})")
-    loss = private[experiment]
+    return exported(f"{suite}/{experiment}", *private[experiment], form)
+
+
+def exported(name: str, described: Card, loss: Loss, form: str) -> str:
+    """A card in the form of others, as JSON; name: SUITE/EXPERIMENT."""
     if form == "opendp":
-        return exports.opendp({"card": cards[experiment], "loss": loss}, date.today().isoformat())
+        return exports.opendp({"card": described, "loss": loss}, date.today().isoformat())
     parameters = loss.privacy_parameters
     properties = {
         "unit": loss.level,
@@ -238,11 +251,11 @@ def export(suite: str, experiment: str, form: str) -> str:
         "delta": None if parameters is None else parameters.delta,
         "claimed-epsilon": loss.claimed,
         "audited-epsilon": None if loss.audit is None else loss.audit.epsilon,
-        "noise": ", ".join(cards[experiment].implementation.noise) or None,
+        "noise": ", ".join(described.implementation.noise) or None,
         "conditional-on": ", ".join(loss.conditions) or None,
-        "data": cards[experiment].basic.kind,
+        "data": described.basic.kind,
     }
-    return exports.cyclonedx(f"{suite}/{experiment}", properties)
+    return exports.cyclonedx(name, properties)
 
 
 class NothingRun(DataError):
