@@ -199,7 +199,7 @@ def _feature_name(column: str, used: set[str]) -> str:
 
 
 def texts(name: str, n_users: int, n_items: int, *, attacked: bool) -> dict[str, str]:
-    """File -> text of the suite: common systems at settings to begin with, attacks on classes of users, what to tune.
+    """File -> text of the suite: systems at first settings, attacks on users' classes or membership, what to tune.
 
     attacked: there are attributes of users to infer.
     """
@@ -208,11 +208,12 @@ def texts(name: str, n_users: int, n_items: int, *, attacked: bool) -> dict[str,
         "name": name,
         "cutoffs": cutoffs,
         "last": cutoffs[min(1, len(cutoffs) - 1)],
+        "longest": cutoffs[-1],
         "negatives": max(1, min(100, n_items // 2)),
         "delta": f"1.0e-{len(str(n_users)) + 1}",
         "head": min(300, n_items),
     }
-    files = {"params.yaml": "params", "attack.yaml": "attack" if attacked else "no-attack", "tuning.yaml": "tuning"}
+    files = {"params.yaml": "params", "attack.yaml": "attack" if attacked else "membership", "tuning.yaml": "tuning"}
     return {
         file: (TEMPLATES / f"{template}.yaml").read_text(encoding="utf-8").format(**fills)
         for file, template in files.items()

@@ -142,21 +142,22 @@ def show_headline(suite: str) -> None:
 
 
 def release_command(suite: str, board: Board) -> str | None:
-    """How to release the system that is best on own data at the smallest user-level ε that has one, for a shell.
+    """How to release, for a shell, the best that `dprec release` makes of own data, at the smallest ε that has one.
 
-    None where there is none, or none that `dprec release` makes.
+    None where it makes none that beats noisy popularity significantly.
     """
-    best = next((each for each in board.answers() if not each["noisy"]), None)
     project = load()
     described = project.suites[suite]
     dataset = project.datasets[project.processed[described.data].dataset]
-    model = None if best is None else RELEASED.get(described.experiments[best["experiment"]].model)
-    if best is None or model is None or not dataset.is_own:
+    models = {name: RELEASED.get(experiment.model) for name, experiment in described.experiments.items()}
+    better = (each for each in board.answers() if not each["noisy_as_good"] and models[each["experiment"]])
+    if (best := next(better, None)) is None or not dataset.is_own:
         return None
     columns: Any = dataset.read["interactions"]
     spent = ("--epsilon", f"{best['accounted']:g}", "--delta", f"{best['delta']:g}")
     ids = ("--user-column", columns["user"], "--item-column", columns["item"])
-    words = (str(dataset.own_files()["interactions"]), *spent, "--model", model, *ids, "--out", f"{suite}-release")
+    model = "--model", str(models[best["experiment"]]), *ids, "--out", f"{suite}-release"
+    words = (str(dataset.own_files()["interactions"]), *spent, *model)
     return shlex.join(("dprec", "release", *words))
 
 

@@ -15,7 +15,7 @@ from tasks.results.budgets import BUDGETS, budgets
 from tasks.results.facts import BASE, BASELINES, BUDGET_KEYS, KINDS, NOISY, Kind, System
 from tasks.results.load import Results
 from tasks.results.paper import Paper
-from tasks.results.significance import estimate, paired
+from tasks.results.significance import decide, estimate, paired
 
 if TYPE_CHECKING:
     from tasks.core.rows import Columns, Row
@@ -229,10 +229,10 @@ class Board:
         """Rows of `ENTRIES`: at each user-level ε of `ANSWERED` the best of all settings with at most this ε.
 
         Noisy popularity where nothing beats it; without what a smaller ε has already. `limit`: this ε; `share`: of the
-        ceiling's utility, None without one or where less is better; `gain`: over noisy popularity, `difference`
-        where there is one, else over the best within `limit`. Both on the splits that the best was run on, and in its
-        suite where that has them. `half`: of the 95 % interval of the utility; `as_good`: systems that are not
-        significantly worse, by the same interval of their difference; `noisy_as_good`: whether noisy popularity is.
+        ceiling's utility, None without one or where less is better; `gain`: over the best noisy popularity within
+        `limit`. Both on the splits that the best was run on, and in its suite where that has them. `half`: of the 95 %
+        interval of the utility; `as_good`: systems that are not significantly worse, as `decide` has it;
+        `noisy_as_good`: whether noisy popularity is.
         """
         bounded = self.rows.filter(pl.col("unbounded").list.len() == 0, level="user")
         ranked = bounded.sort("utility", "noisy", descending=[not self.measure.lower, True], maintain_order=True)
@@ -244,9 +244,8 @@ class Board:
                 ceilings = self.base.filter(pl.col("role") == "ceiling", not self.measure.lower)
                 ceiling = _of_suite(ceilings, best["suite"])
                 same = "utility" if best["setting"] == BASE else "on_swept_splits"
-                share, gain = ceiling and best["utility"] / ceiling[same], best["difference"]
-                if gain is None:
-                    gain = noisy and best["utility"] - noisy[same]
+                share = ceiling and best["utility"] / ceiling[same]
+                gain = noisy and best["utility"] - noisy[same]
                 answer = best | {"limit": limit, "share": share, "gain": gain} | self._rivals(best, within)
                 shown = ("experiment", "setting", "share", "gain")
                 if not made or [made[-1][name] for name in shown] != [answer[name] for name in shown]:
@@ -258,9 +257,9 @@ class Board:
         own, as_good, noisy = _runs(best), list[str](), bool(best["noisy"])
         interval = estimate(own, self.measure.overlap)
         for rival in within.unique("system", keep="first", maintain_order=True).to_dicts():
-            gap = paired(own, _runs(rival), self.measure.overlap)
-            low = gap.get("high") and -gap["high"] if self.measure.lower else gap.get("low")
-            if rival["system"] != best["system"] and (low is None or low <= 0):
+            gap: Row = {"gain": 0.0, "runs": None} | paired(own, _runs(rival), self.measure.overlap)
+            side = decide(gap["gain"], gap.get("low"), gap.get("high"), gap["runs"]).side
+            if rival["system"] != best["system"] and side != (-1 if self.measure.lower else 1):
                 as_good, noisy = [*as_good, rival["system"]], noisy or rival["noisy"]
         half = interval["high"] - interval["gain"] if interval.get("high") is not None else None
         return {"half": half, "as_good": as_good, "noisy_as_good": noisy}

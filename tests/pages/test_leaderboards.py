@@ -74,12 +74,13 @@ def test_what_is_not_significantly_worse_is_as_good() -> None:
     def on(system: str, *values: float, **more: Any) -> dict[str, Any]:
         return row(system, sum(values) / 3, runs=[0, 1000000, 2000000], values=list(values), **more)
 
-    rows = on("noisy", 0.1, 0.2, 0.3), on("a", 0.3, 0.4, 0.501), on("b", 0.29, 0.42, 0.48), on("c", 0.2, 0.3, 0.4)
+    close = on("a", 0.3, 0.4, 0.501), on("b", 0.29, 0.42, 0.48), on("at 95 % alone", 0.28, 0.37, 0.48)
+    rows = on("noisy", 0.1, 0.2, 0.3), *close, on("c", 0.2, 0.3, 0.4)
     (answer,) = board(*rows).answers()
-    assert (answer["system"], answer["as_good"], answer["noisy_as_good"]) == ("a", ["b"], False)
+    assert (answer["system"], answer["as_good"], answer["noisy_as_good"]) == ("a", ["b", "at 95 % alone"], False)
     assert answer["half"] == pytest.approx(4.302653 * pl.Series([0.3, 0.4, 0.501]).std() / 3**0.5)
     assert board(*rows, by=MAE).answers()[0]["noisy_as_good"]
-    noisy_too = board(*rows[1:], on("noisy", 0.29, 0.42, 0.47)).answers()[0]
+    noisy_too = board(*close[:2], on("noisy", 0.29, 0.42, 0.47)).answers()[0]
     assert (noisy_too["as_good"], noisy_too["noisy_as_good"]) == (["b", "noisy"], True)
     (single,) = board(row("a", 0.5, runs=[0], values=[0.5]), row("noisy", 0.1, runs=[0], values=[0.1])).answers()
     assert (single["half"], single["noisy_as_good"]) == (None, True)
