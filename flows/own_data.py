@@ -88,16 +88,19 @@ def begin(
 
 
 def _require_usable(path: Path) -> None:
-    """Refuse a path that params.yaml cannot hold, or a file that git would take."""
+    """Refuse a path that params.yaml cannot hold, or a file that git would take, or may where it gives no answer."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
         raise ConfigurationError(f"{path}: the path is not UTF-8, as params.yaml is; rename it") from None
     listing = ("--literal-pathspecs", "ls-files", "--cached", "--others", "--exclude-standard", "--")
-    if path.is_file() and git(*listing, str(path)):
+    project, file = Path.cwd(), path.resolve()
+    may_be = (project / ".git").exists() and file.is_relative_to(project) and not file.is_relative_to(project / "own")
+    taken = git(*listing, str(path))
+    if path.is_file() and (taken or (taken is None and may_be)):
         raise ConfigurationError(
-            f"{path}: git would take it, with all that it says of people; move it to own/, which git and images leave "
-            "out, or out of the project"
+            f"{path}: git {'would' if taken else 'may'} take it, with all that it says of people; move it to own/, "
+            "which git and images leave out, or out of the project"
         )
 
 

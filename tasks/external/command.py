@@ -263,7 +263,7 @@ def _plan(job: Repeated, train: Path, names: Names) -> int:
 
 @contextmanager
 def _locked(work: Path) -> Iterator[None]:
-    with (work / "lock").open("w") as file:
+    with os.fdopen(os.open(work / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # no child has it, as it would that of flock
         except OSError:

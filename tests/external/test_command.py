@@ -118,6 +118,16 @@ def test_canaries_refute_item_neighbours_of_implicit(tmp_path: Path) -> None:
     assert alone.canaries.epsilon < audit.canaries.epsilon  # a run alone proves less
 
 
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    ratings(tmp_path)
+    (tmp_path / "precious.txt").write_text("precious")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "lock").symlink_to("../precious.txt")
+    with pytest.raises(OSError, match="lock"):
+        repeated(tmp_path, f"{command('plain.py', 'popular')} {{seed}} {{train}} {{histories}} {{out}}")
+    assert (tmp_path / "precious.txt").read_text() == "precious"
+
+
 def test_a_killed_audit_goes_on_and_repeats_no_finished_run(tmp_path: Path) -> None:
     ratings(tmp_path)
     (tmp_path / "wait").touch()

@@ -355,6 +355,15 @@ def test_a_name_that_yaml_could_take_for_something_else_is_a_name(name: str) -> 
         assert YAML(typ="safe").load(path) == yaml.safe_load(path.read_text()), "DVC reads the same"
 
 
+def test_where_git_does_not_answer_files_of_the_project_are_to_lie_in_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    git(Path(), "init", "-q")
+    monkeypatch.setattr(own_data, "git", lambda *_: None)
+    with pytest.raises(ConfigurationError, match=r"ratings\.csv: git may take it"):
+        begin("shop", Path("ratings.csv"), None, USUAL)
+    Path("own").mkdir()
+    begin("shop", Path("ratings.csv").rename("own/ratings.csv"), None, USUAL)
+
+
 def test_a_file_that_git_would_take_is_refused_until_git_ignores_it() -> None:
     git(Path(), "init", "-q")
     before = {path.name for path in Path().iterdir()}
