@@ -195,16 +195,15 @@ class TextTable:
     def _is_regular(self, lines: bytes, separator: str, rows: int) -> bool:
         """Whether polars let nothing pass.
 
-        A field may be missing at a line's end where it may be empty; a quotation mark that is never closed swallows the
-        lines after it.
+        A field may be missing at a line's end where it may be empty; a quotation mark that neither begins nor ends a
+        field swallows what is after it.
         """
-        if self.quoted and not self.multiline and rows != n_lines(lines):
-            return False
         if self.quoted and b'"' in lines:
-            lines = re.sub(b'"[^"]*"' if self.multiline else b'"[^"\n]*"', b"0", lines)
-            if self.multiline and (b'"' in lines or n_lines(lines) != rows):
+            quote, between = (b'"[^"]*"' if self.multiline else b'"[^"\n]*"'), re.escape(separator.encode())
+            field = b"(^|%b)%b(?:%b)*(?=%b|\r?$)" % (between, quote, quote, between)
+            if b'"' in (lines := re.sub(field, rb"\g<1>0", lines, flags=re.MULTILINE)):
                 return False
-        return lines.count(separator.encode()) == rows * (len(self.columns) - 1)
+        return n_lines(lines) == rows and lines.count(separator.encode()) == rows * (len(self.columns) - 1)
 
     def _complaint(self, path: Path, lines: bytes, separator: str, line: int, otherwise: str) -> DataError:
         """The slow way through lines that could not be read: find the first one at fault."""
@@ -317,9 +316,9 @@ def _no_number(name: str) -> None:
 
 
 def is_number(field: str) -> bool:
-    """Whether a field is a number, as polars reads them."""
+    """Whether a field is a number, as polars reads them: of ASCII, without blanks after it."""
     try:
         float(field)
     except ValueError:
         return False
-    return "_" not in field
+    return field.isascii() and field.rstrip() == field and "_" not in field

@@ -307,9 +307,14 @@ def _line_ends(lines: bytes) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
 
 
 def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[Numbered]:
+    ids = "|".join(re.escape(name) for name, column in columns.items() if column.kind == "id")
+    fraction = re.compile(rf'"({ids})"\s*:\s*-?\d+[.eE]'.encode())  # a double, of which two users may have the same
     for line, lines in blocks(path):
         lines = (lines.removeprefix(_MARK) if line == 1 else lines).rstrip(b"\r\n")
         _utf_8(path, lines, line)
+        if match := fraction.search(lines):
+            at = line + lines.count(b"\n", 0, match.start())
+            raise DataError(f"{path}:{at}: {match[1].decode()} is a number with a point; ids are text or whole numbers")
         if lines:
             texts = {
                 name: files.Column(pl.Int64 if column.kind == "whole" else pl.String, empty=column.may_be_empty)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.core.errors import DataError
-from tasks.datasets.tables import batches, form
-from tasks.datasets.text import blocks, require_unique
+from tasks.datasets.tables import batches
+from tasks.datasets.text import require_unique
 from tasks.external.reading import PARQUET, Column, Names, Role, role_column, role_columns
 
 
@@ -102,16 +101,5 @@ def _ids(path: Path, names: Names, *roles: Role) -> Iterator[list[pl.Series]]:
     """Numbers of lines and columns of ids, a batch at a time, of one file after another."""
     for file in parts(path):
         columns = role_columns(file, names, roles).values()
-        if form(file, None, columns).kind == "json":
-            _require_exact(file, columns)
         for lines, rows in batches(file, None, dict.fromkeys(columns, Column("id"))):
             yield [lines, *(rows[column] for column in columns)]
-
-
-def _require_exact(file: Path, columns: Iterable[str]) -> None:
-    """Refuse ids that JSON has as fractions: they are read as doubles, of which two users may have the same."""
-    fraction = re.compile(rf'"({"|".join(map(re.escape, columns))})"\s*:\s*-?\d+[.eE]'.encode())
-    for line, lines in blocks(file):
-        if match := fraction.search(lines):
-            at = line + lines.count(b"\n", 0, match.start())
-            raise DataError(f"{file}:{at}: {match[1].decode()} is a number with a point; ids are text or whole numbers")

@@ -63,6 +63,8 @@ def test_quotes_protect_separators_and_are_doubled_inside(path: Path) -> None:
         (HEADER + "7,,3,w,1\n8,,3.0,w,1\n", "table.csv:3: n is '3.0', not an integer"),
         (HEADER + "7,,3,w,1\n,,3,w,1\n", "table.csv:3: user is empty"),
         (HEADER + '7,"open,3,w,1\n8,,3,w,1\n', "table.csv:2: a quotation mark is in the wrong place"),
+        (HEADER + '7,"a"b,3,"c\n8,d",3,w,1\n', "table.csv:2: a quotation mark is in the wrong place"),
+        (HEADER + "7,,3,w,1\n8,,3,w,1 \n", "table.csv:3: x is '1 ', not a number"),
         (HEADER.replace("\n", "\r") + "7,,3,w,1\r", "table.csv:1: lines end in a carriage return alone; save"),
         ("user,n,x,word\n7,3,1,w\n8,3,1", "table.csv:3: 3 fields instead of 4"),  # where it may be empty
         ('user,n,x,word\n7,3,1,"w"\n8,3,1\n', "table.csv:3: 3 fields instead of 4"),
@@ -72,6 +74,7 @@ def test_quotes_protect_separators_and_are_doubled_inside(path: Path) -> None:
         ('{"user": 7, "n": 1, "x": 1, "word": "w"}\n{"user": 7,\n', "table.csv:2: is no whole JSON object"),
         (RECORD.replace('"n": 1, ', "") + RECORD, "table.csv:1: n is missing"),
         (RECORD + RECORD.replace('"n": 1', '"n": "many"'), "table.csv:2: n is 'many', not an integer"),
+        (RECORD + RECORD.replace("7", "1e3"), "table.csv:2: user is a number with a point"),
         (RECORD + "\n" + RECORD, "table.csv:2: is no whole JSON object"),
         ('{"user": 7}\n' * 200 + RECORD, "table.csv:1: n is missing"),  # which only the last has
     ],

@@ -219,16 +219,6 @@ def test_lists_replace_no_table_and_are_no_longer_than_the_catalogue(made: Path,
         served.recommend(["i1"], -1)
 
 
-def test_ids_that_are_fractions_in_json_are_refused(tmp_path: Path) -> None:
-    """Of two users, doubles made one, who moved the sums by up to √2 of their sensitivity."""
-    for last, code in (("2", 0), ("12345678901234568.0", 1), ("1e3", 1)):
-        rows = "".join(f'{{"user": {user}, "item": "a.5"}}\n' for user in ("12345678901234567", last))
-        (tmp_path / "own.jsonl").write_text(rows)
-        done = call(tmp_path, "own.jsonl", "--epsilon", "1", "--out", f"of-{last}")
-        assert done.returncode == code, done.stderr
-        assert not code or "own.jsonl:2: user is a number with a point" in done.stderr
-
-
 def test_items_that_no_catalogue_has_are_named(made: Path) -> None:
     with pytest.raises(DataError, match="nothing"):
         release.load(made / "out").recommend(["nothing"])
