@@ -25,18 +25,15 @@ def test_every_symbol_of_the_index_exists() -> None:
 
 
 def test_docstrings_cite_sections_that_exist() -> None:
-    """Each `docs/methods.md §N`, or `§N and §M`, of the code; and no other way to cite the page."""
-    texts = {path: path.read_text() for folder in ("tasks", "flows") for path in (ROOT / folder).rglob("*.py")}
+    """Each `docs/methods.md §N`, or `§N and §M`, of the code."""
+    texts = [path.read_text() for folder in ("tasks", "flows") for path in (ROOT / folder).rglob("*.py")]
     cited = {
         section
-        for text in texts.values()
+        for text in texts
         for group in re.findall(r"docs/methods\.md\s+(§\d+(?:(?:, | and )§\d+)*)", text)
         for section in re.findall(r"§\d+", group)
     }
-    assert len(cited) > 5
     assert cited <= set(re.findall(r"^## (§\d+) ", PAGE.read_text(), re.MULTILINE))
-    vague = re.compile(r"docs/methods\.md(?!\s+§\d)|\bMETHODS (?:§|section)")
-    assert not [str(path) for path, text in texts.items() if vague.search(text)]
 
 
 def test_files_that_the_page_links_to_exist() -> None:

@@ -75,12 +75,6 @@ def test_statistics_and_further_scores_of_a_number_are_no_reproduction() -> None
     assert reproduction(pl.concat([table, again, counted])) == {"cells": 2, "run": 2, "within_10_percent": 1}
 
 
-@pytest.mark.parametrize("name", committed.SUITES)
-def test_reproduction_of_committed_tables_is_that_of_the_committed_headline(name: str) -> None:
-    shown = json.loads((committed.RESULTS / name / "summary.json").read_text())["published"]
-    assert reproduction(committed.results(name).comparison).items() <= shown.items()
-
-
 def test_every_printed_result_of_every_paper_is_counted_and_no_statistic_of_data() -> None:
     results = [committed.results(name) for name in committed.SUITES]
     published = results[0].published
