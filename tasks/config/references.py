@@ -222,6 +222,8 @@ def check_suite(suite: Suite, params: Params, taken: dict[str, str]) -> None:
             raise Wrong(f"{where}.chosen_on_test", f"epochs are not tested in a suite whose task is {suite.task}")
         if suite.tuning.seed in experiment.seeds:
             raise Wrong(f"{where}.seeds", f"{suite.tuning.seed} is the tuning seed, which no result may use")
+        if any(value is None for point in experiment.sweep for value in point.values()):
+            raise Wrong(f"{where}.sweep", "has a null; what has no value is an experiment of its own")
         if experiment.sweep_seeds is not None and experiment.sweep_seeds > len(experiment.seeds):
             raise Wrong(f"{where}.sweep_seeds", f"{experiment.sweep_seeds} of {len(experiment.seeds)} seeds")
         _check_noise(where, experiment, suite.task, params)
