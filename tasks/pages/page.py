@@ -163,6 +163,12 @@ def sentence(term: KnownGap | Explanation) -> str:
     return str(table[term.id].format(**term.values))
 
 
+def units(ids: Iterable[str]) -> str:
+    """What one unit is, of each of these; several may be called the same."""
+    texts = (str(english()["units"][name]) for name in ids if name != "any")
+    return join(list(dict.fromkeys(texts)))
+
+
 def conditions(ids: Iterable[str]) -> list[str]:
     """What a guarantee is conditional on."""
     return [str(english()["conditions"][name]) for name in ids]

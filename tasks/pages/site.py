@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import polars as pl
 
 from tasks.pages import charts, suite
-from tasks.pages.page import Page, conditions, english, epsilon, join, relative, render, tested_on
+from tasks.pages.page import Page, conditions, english, epsilon, relative, render, tested_on, units
 from tasks.privacy.terms import Level
 from tasks.results.budgets import budgets, units_of
 from tasks.results.cards import Card, card
@@ -277,7 +277,7 @@ def row_of(row: Row, source: str, *, lower: bool) -> Row:
         **row,
         "given": conditions(row["given"] or ()),
         "towards": english()["observers"][row["observer"]] if row["observer"] else "",
-        "unit": join([english()["units"][unit] for unit in row["units"] or () if unit != "any"]),
+        "unit": units(row["units"] or ()),
         "elsewhere": [kinds[level] for level in row["unbounded"] if level != row["level"]],
         "system_href": relative(source, f"cards/{row['suite']}/{row['experiment']}.html"),
         "suite_href": relative(source, f"suites/{row['suite']}/index.html"),

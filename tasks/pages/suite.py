@@ -14,7 +14,7 @@ import polars as pl
 import yaml
 
 from tasks.evaluation.run_numbers import split_of
-from tasks.pages.page import Column, Page, english, join, listed
+from tasks.pages.page import Column, Page, listed, units
 from tasks.pages.reproduction import reproduction
 from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.remarks import KnownGap
@@ -133,7 +133,7 @@ def _systems(base: pl.DataFrame, cards: Mapping[str, Card]) -> list[Row]:
     for row in base.to_dicts():
         entry = rows.setdefault(row["experiment"], empty | row | {"run": cards[row["experiment"]].run()})
         entry |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
-        entry[f"{row['level']}_unit"] = join([english()["units"][unit] for unit in row["units"] or () if unit != "any"])
+        entry[f"{row['level']}_unit"] = units(row["units"] or ())
     for entry in rows.values():  # what does not bound an interaction does not bound a user
         if entry.get("interaction_accounted") == math.inf and entry.get("user_accounted", 0.0) is None:
             entry["user_accounted"] = math.inf
