@@ -42,7 +42,3 @@ def test_a_pair_depends_on_its_two_systems_alone() -> None:
     ceilings = {"gerai-gerai": "gerai-gcn"}
     assert planned_pairs(suite.model_copy(update={"experiments": kept, "ceilings": ceilings})) == expected
     assert expected == [("gerai-gerai", "gerai-dp-popularity"), ("gerai-gerai", "gerai-gcn")]
-
-
-def test_embeddings_are_compared_with_nothing() -> None:
-    assert planned_pairs(PARAMS.suites["dpcrosue"]) == []
