@@ -176,6 +176,8 @@ def find_shadows(pattern: str) -> list[OtherRun]:
     paths = [Path(path) for path in sorted(glob.glob(pattern)) if not Path(path).stem.endswith(".train")]
     if not paths:
         raise DataError(f"--shadows {pattern!r}: no such files")
+    if len({path.stem for path in paths}) < len(paths):
+        raise DataError(f"--shadows {pattern!r}: matches one run's lists in two formats; name one")
     runs = []
     for path in paths:
         candidates = [path.with_suffix(f".train{suffix}") for suffix in (".parquet", ".csv")]

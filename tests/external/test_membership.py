@@ -39,6 +39,9 @@ def test_shadow_runs_teach_what_similarity_cannot(tmp_path: Path) -> None:
     (tmp_path / "runs" / "r0.train.csv").unlink()
     with pytest.raises(DataError, match=r"neither r0.train.parquet nor r0.train.csv says what this run was trained on"):
         find_shadows(str(tmp_path / "runs" / "*.parquet"))
+    (tmp_path / "runs" / "r0.csv").touch()
+    with pytest.raises(DataError, match="one run's lists in two formats"):
+        find_shadows(str(tmp_path / "runs" / "r0.*"))
 
 
 def test_attacks_learn_from_shadow_runs_whether_members_score_higher(tmp_path: Path) -> None:
