@@ -74,14 +74,16 @@ def audit(
 ) -> None:
     """Audit your own recommender from its files: what do its lists reveal of the users it was trained on?
 
-    Files are CSV or Parquet. Or give --train and --command: it is run on random subsets of it, with
-    canaries, and the lists that it writes are audited. It is run again only where it has not finished.
+    Files: CSV, JSON lines, Parquet, RecBole or MovieLens formats. Or give --train and --command: it is run on random
+    subsets of it, with canaries, and the lists that it writes are audited. It is run again only where it has not
+    finished.
 
     Attacks, each with its controls: attributes beyond the ratings, membership of users and of interactions, held-back
     ratings, and what canaries prove of epsilon.
 
     Exit code 0: every question was answered, and no leak is shown. 3: a leak is shown or a claim is refuted. 4: no leak
-    is shown, and a question could not be decided. 1: bad input, and nothing is written to --out.
+    is shown, and a question could not be decided or the claimed epsilon is inconclusive. 1: bad input, and nothing is
+    written to --out.
     """
     if context.invoked_subcommand is not None:
         _refuse_before_subcommand(context, context.invoked_subcommand)

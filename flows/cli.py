@@ -231,7 +231,9 @@ def site(
 def init(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of the data set and its suite, such as shop.")],
-    ratings: Annotated[Path, typer.Argument(metavar="RATINGS", help="Who had what: CSV or Parquet.")],
+    ratings: Annotated[
+        Path, typer.Argument(metavar="RATINGS", help="CSV, JSON lines, Parquet, RecBole or MovieLens formats.")
+    ],
     users: Annotated[Path | None, typer.Option(help="What users are, which attacks try to infer.")] = None,
     licence: Annotated[
         str | None, typer.Option(help="Who may see the data; every report says it.", show_default=False)

@@ -85,7 +85,7 @@ class Lines:
         return max(*chains.values(), total / self._jobs)
 
     def _remaining(self, name: str) -> float:
-        """By what it took before, since training may end early; once that is over, by what it shows of itself."""
+        """Seconds: what it took before less what has passed; by its progress where that is less, or it runs longer."""
         if name in self._ended or name not in self._seconds:
             return 0.0
         if name not in self._started:

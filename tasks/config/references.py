@@ -60,7 +60,7 @@ def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
 
 @contextmanager
 def _in_file(file: Callable[[str], Path], inherited: frozenset[str] = frozenset()) -> Iterator[None]:
-    """Says of what is wrong in which file it stands, given its key."""
+    """Puts the file of the wrong key before the message."""
     try:
         yield
     except Wrong as wrong:

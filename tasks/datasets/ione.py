@@ -1,7 +1,7 @@
 """IONE's Twitter and Foursquare (Liu et al., 2016): who follows whom, and 1,609 people who are in both networks.
 
-Users are numbers. One who is in both networks has the same number in both; other numbers, though they occur in both,
-are different people: an alignment must not look at the numbers. Never try to identify a person,
+Users are numbers. The 1,609 have the same number in both networks; any other number that occurs in both stands for two
+people: an alignment must not look at the numbers. Never try to identify a person,
 and never join this with other data about the networks. All files have passed their checksums.
 """
 

@@ -40,7 +40,7 @@ Classifier = Callable[[Vectors, NDArray[np.integer], Vectors, np.random.Generato
 """(vectors and labels of the labelled users, vectors of the others, generator) -> guessed labels of the others."""
 
 UNKNOWN = -1
-"""Class of a user of whom no one knows it: neither taught nor tested."""
+"""Class of a user of whom no one knows it: neither trained nor tested on."""
 TEST_SHARE, REPEATS = 0.2, 5
 """Share of the labelled users on whom a classifier is tested, and how often."""
 

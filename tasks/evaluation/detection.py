@@ -76,7 +76,7 @@ class Scored:
 
     @property
     def n_groups(self) -> int:
-        """Independent units of the smaller kind."""
+        """Independent units: groups that have both kinds; without groups, scores of the rarer kind."""
         if self._groups is None:
             return min(len(self.members), len(self.non_members))
         return len(np.intersect1d(*self._groups))

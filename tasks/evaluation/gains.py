@@ -1,7 +1,7 @@
 """What an attack gains over its controls.
 
-The most frequent class for everyone ("majority"); the same attacker, shown no recommendation ("ratings"), or taught and
-judged on labels that were shuffled again among the users ("random").
+The most frequent class for everyone ("majority"); the same attacker, shown no recommendation ("ratings"), or trained
+and tested on labels that were shuffled again among the users ("random").
 
 An attack gains over a control where the interval of the difference lies above zero; its level is stated where the
 difference is read (`tasks.results.significance`).

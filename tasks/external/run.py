@@ -25,7 +25,7 @@ from tasks.external.verdict import ALPHA, decide
 
 
 class OtherRun(NamedTuple):
-    """A shadow run: what it was trained on, its lists, and the coins of canaries that were thrown for it alone."""
+    """A shadow run: what it was trained on, its lists, and which canaries were drawn for it alone."""
 
     train: Path
     lists: Path

@@ -182,11 +182,11 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str, names:
     up = axis(y, [row["utility"] for row in (*points, *across)], 270)
     plot = Plot(Axis(x, near, far, 360, log=True, ticks=ticks), replace(up, inset=18))
     present = {row["name"] for row in points}
-    styles = {name: style for name, style in _styles(names or sorted(present)).items() if name in present}
+    styles = _styles(names or sorted(present))
     for row in across:
-        plot.across(row["utility"], "" if row["name"] in styles else row["name"])
+        plot.across(row["utility"], "" if row["name"] in present else row["name"])
     ends = []
-    for name, (colour, _) in styles.items():
+    for number, (name, (colour, _)) in enumerate(styles.items()):
         joined = []
         for row in (row for row in points if row["name"] == name):
             epsilons = _epsilons(row)
@@ -198,8 +198,9 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str, names:
                 text = f"{name}: {kind} {'∞' if math.isinf(value) else format(value, '.4g')}, {row['utility']:.4g}"
                 plot.mark(position, row["utility"], colour, text, MARKS[kind], hollow=True)
             joined.append((positions.get("accounted", far), row["utility"]))
-        plot.line(joined, colour)
-        ends.append((plot.at(*span[1])[1], name, colour))
+        if name in present:
+            plot.line(joined, colour, dash=_dash(number))
+            ends.append((plot.at(*span[1])[1], name, colour))
     _names(plot, ends)
     kinds = [kind for kind in MARKS if any(kind in _epsilons(row) for row in points)]
     return plot.picture(title, _legend([(kind, INK, MARKS[kind]) for kind in kinds]))
@@ -273,7 +274,7 @@ def curves(
     styles = _styles(names or [row["name"] for row in points])
     for number, (name, (colour, shape)) in enumerate(styles.items()):
         series = [row for row in points if row["name"] == name]
-        plot.line([(row["x"], row["y"]) for row in series], colour, dash="" if few or number < len(COLOURS) else "6 2")
+        plot.line([(row["x"], row["y"]) for row in series], colour, dash="" if few else _dash(number))
         for row in series if few else ():
             if row.get("low") is not None:
                 plot.line([(row["x"], row["low"]), (row["x"], row["high"])], colour, soft=True)
@@ -340,6 +341,11 @@ def _legend(entries: Iterable[tuple[str, str, str]]) -> Markup:
         for name, colour, shape in entries
     )
     return Markup('<ul class="legend">{}</ul>').format(Markup("").join(items))
+
+
+def _dash(number: int) -> str:
+    """Of the line of a series, whose colour may be that of an earlier one."""
+    return "" if number < len(COLOURS) else "6 2"
 
 
 def _styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:

@@ -2,9 +2,9 @@
 
 Forms: OpenDP's registry of deployments, and CycloneDX's bills of materials.
 
-Records: schemas/deployments-schema.yaml of opendp/deployments-registry-data; curator, region and authors are left to
-whoever deploys. It knows no infinite ε, which is left out with the reason in its details, and none
-that is audited. CycloneDX 1.6 has `properties` of a model card.
+OpenDP: schemas/deployments-schema.yaml of opendp/deployments-registry-data; whoever deploys adds curator, region and
+authors. The schema has no infinite ε, which is left out with its reason in the details, and no audited one.
+CycloneDX 1.6 has `properties` of a model card.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def pages(
     all_boards, prepared = boards(tables), {each.facts.dataset: each.facts.preparation for each in suites}
     papers = _papers(each for each in suites if each.facts.paper is not None)
     levels = [level for level in get_args(Level) if any(level in paper["spent"] for paper in papers)]
-    counted = coverage.group_by("paper").agg(pl.col("printed", "real", "part", "near").sum())
+    counted = coverage.group_by("paper").agg(pl.col("printed", "real", "part", "reproduced").sum())
     numbers = {row["paper"]: row for row in counted.to_dicts()}
     about: Row = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
     about |= {"prepared": prepared, "by_users": None if sizes is None else _by_users(sizes)} | _frontiers(

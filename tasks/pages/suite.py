@@ -99,7 +99,7 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     compared, budget_rows = results.suite.compared, budgets(results)
     charts = []
     for name in levels:
-        if board is not None:  # suites of no paper compare systems, also at settings whose budget alone varies
+        if board is not None:  # suites of no paper compare systems at every ε, too
             rows = board.at(name) if reference else board.curve(name).with_columns(claimed=None)
             points = rows.select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts()
             best = board.best(name, baselines=True)

@@ -51,7 +51,7 @@ def check_finite(**values: float) -> None:
 
 
 def check_unit_interval(values: NDArray[np.floating], columns: Sequence[str]) -> None:
-    """Refuse values outside [-1, 1], NaN included.
+    """Refuse values outside [-1, 1] (the interval of LDP means), NaN included.
 
     Args:
         values: (n_rows, n_columns).

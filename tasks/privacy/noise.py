@@ -40,7 +40,10 @@ class Draw:
     """What the numbers hide, or decide about, e.g. `item counts`."""
     law: Law
     scale: float
-    """Of the law; where numbers have scales of their own, the largest. 1 of uniform numbers."""
+    """σ of Gaussian, b of Laplace, 1/(1 − e^−rate) of discrete Laplace noise, the largest if numbers have their own.
+
+    Of choices how many there are; of binomial counts n; otherwise 1.
+    """
     shape: tuple[int, ...]
     values: NDArray[Any] = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
     """The numbers; of Gaussian ones without their scale."""

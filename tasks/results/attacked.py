@@ -1,4 +1,4 @@
-"""What attacks found where metrics have all of it: `attacks.parquet` of reconstructed ratings and of embeddings."""
+"""Tables of `attacks.parquet` that follow from metrics alone: reconstructed ratings, and attacks on embeddings."""
 
 from __future__ import annotations
 

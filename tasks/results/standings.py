@@ -111,7 +111,7 @@ def measure(results: Results, paper: Paper, *, deepest: bool = False) -> Measure
 
 
 def entries(results: Results, by: Measure) -> pl.DataFrame:
-    """`ENTRIES` of every system on the suite's own data, best first: at `base`, and where its budget alone varies."""
+    """`ENTRIES` of every system on the suite's own data, best first: at `base`, and at every swept ε."""
     suite, budget_rows = results.suite, budgets(results)
     private = set(budget_rows.filter("private", setting=BASE)["experiment"])
     values = {each.experiment: results.values(each.experiment, by.metric, by.k) for each in suite.compared}

@@ -165,11 +165,11 @@ def curves(results: Results) -> pl.DataFrame:
 
 
 def coverage(published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame, Mapping[str, str]]]) -> pl.DataFrame:
-    """Columns `TABLE`, printed, real, part, synthetic, none, near: a row for each printed table on each data set.
+    """Columns `TABLE`, printed, real, part, synthetic, none, reproduced: a row for each printed table on each data set.
 
     Each printed number counts once, under the best kind of data that it was measured on; tables of what is counted of
-    data, or set, are left out. `near`: those of real data or a part whose mean is within 10 % of what is printed; what
-    is synthetic is compared with nothing.
+    data, or set, are left out. `reproduced`: those of real data or a part whose mean is within 10 % of what is printed;
+    what is synthetic is compared with nothing.
 
     Args:
         published: the printed numbers (`tasks.results.load.PUBLISHED`).
@@ -183,7 +183,7 @@ def coverage(published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame
     printed = published.select(pl.col(NUMBER).fill_null("")).join(counted, on=counted.columns, how="anti")
     joined = printed.join(best, on=NUMBER, how="left").with_columns(pl.col("data").fill_null(NONE))
     counts = {kind: (pl.col("data") == kind).sum() for kind in (*KINDS, NONE)}
-    return joined.group_by(TABLE, maintain_order=True).agg(printed=pl.len(), **counts, near=CLOSE.sum())
+    return joined.group_by(TABLE, maintain_order=True).agg(printed=pl.len(), **counts, reproduced=CLOSE.sum())
 
 
 def _measured(suite: Suite, comparison: pl.DataFrame, methods: Mapping[str, str]) -> pl.DataFrame:

@@ -185,7 +185,7 @@ def guesses(network: str, vectors: Vectors, feature: Feature, labels: NDArray[np
     """How well a sensitive attribute is guessed from the vectors: metrics NET/ATTRIBUTE/...
 
     Args:
-        labels: (n_users,) class or `UNKNOWN`; users of unknown class are neither taught nor tested.
+        labels: (n_users,) class or `UNKNOWN`; users of unknown class are neither trained nor tested on.
     """
     return scores(f"{network}/{feature.name}", predict_classes(vectors, labels, classifier(feature), seed=seed))
 

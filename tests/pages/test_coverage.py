@@ -40,7 +40,7 @@ def suite(**more: Any) -> Any:
 
 
 def counts(table: pl.DataFrame) -> dict[str, int]:
-    return table.select("printed", *KINDS, "none", "near").sum().to_dicts()[0]
+    return table.select("printed", *KINDS, "none", "reproduced").sum().to_dicts()[0]
 
 
 def test_each_number_counts_once_under_the_best_data_that_it_was_measured_on() -> None:
@@ -53,13 +53,13 @@ def test_each_number_counts_once_under_the_best_data_that_it_was_measured_on() -
     known = [(twin, replica, {"A": "our-a"}), (suite(), part, {}), (suite(), real, {})]
     for order in (known, known[::-1]):
         covered = counts(coverage(table, order))
-        assert covered == {"printed": 4, "real": 1, "part": 1, "synthetic": 1, "none": 1, "near": 1}
+        assert covered == {"printed": 4, "real": 1, "part": 1, "synthetic": 1, "none": 1, "reproduced": 1}
 
 
 def test_a_number_is_near_within_ten_percent_in_the_unit_of_ours() -> None:
     table = printed(10.0, 10.0, -10.0)
     covered = coverage(table, [(suite(), ours(table, 0.109, 0.111, -0.095, scale=0.01), {})])
-    assert counts(covered)["near"] == 2
+    assert counts(covered)["reproduced"] == 2
 
 
 def test_without_suites_nothing_is_measured_and_a_suite_of_no_paper_measures_nothing() -> None:
@@ -84,7 +84,7 @@ def test_every_printed_result_of_every_paper_is_counted_and_no_statistic_of_data
     results_alone = published.filter(~((pl.col("paper") == "dpvae") & (pl.col("artefact") == "table3")))
     assert covered["printed"].sum() == len(results_alone.filter(pl.col("method") != "statistics").unique(NUMBER))
     assert covered.select((pl.col("printed") == pl.sum_horizontal(*KINDS, "none")).all()).item()
-    assert (covered["near"] <= covered["real"] + covered["part"]).all()
+    assert (covered["reproduced"] <= covered["real"] + covered["part"]).all()
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ Here a visit is read twice, with Gaussian noise each time, and never otherwise:
 * as an event: its state is y = v + N(0, σ²I), v a public random vector of its item. The readout is DIPSGNN's (Eq. 14):
   all states so far, the last one, and what precedes the last one (its A_in aggregate of one step), each scaled to
   length 1 (Eq. 6), next to the user's (perturbed) features. All lists are computed from it, those after every event
-too. * as a label: the readout is linear, so the items that come next enter through the sum over examples of the
+  too.
+* as a label: the readout is linear, so the items that come next enter through the sum over examples of the
   readout's inputs times the next item's indicator, which gets noise once (GAP's way: aggregate once, then learn).
 
 Weights are the ridge solution of the two. The guarantee is for one visit of one user replaced by a visit of another
