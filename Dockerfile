@@ -1,9 +1,9 @@
 # Everything that requirements.lock pins, and the project at the revision that is checked out.
-#   docker build --tag dprec:0.2 .
-#   docker run --volume dprec-cache:/dprec/.dvc/cache dprec:0.2 dprec run demo
+#   docker build --tag dprec:0.3 .
+#   docker run --volume dprec-cache:/dprec/.dvc/cache dprec:0.3 dprec run demo
 # torch's plain name takes its CUDA build from PyPI. For its CPU build, name a package index that has one. Its address is
 # a secret of the build, for it may hold a token, and stays out of the image and its history:
-#   PIP_EXTRA_INDEX_URL=... docker build --secret id=package-index,env=PIP_EXTRA_INDEX_URL --tag dprec:0.2 .
+#   PIP_EXTRA_INDEX_URL=... docker build --secret id=package-index,env=PIP_EXTRA_INDEX_URL --tag dprec:0.3 .
 FROM python:3.11-slim-bookworm
 # hadolint ignore=DL3008
 RUN apt-get update \

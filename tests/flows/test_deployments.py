@@ -64,7 +64,7 @@ def test_every_schedule_is_a_deployment_on_a_work_pool(pools: str, monkeypatch: 
         assert deployed[name]["work_pool_name"] == "dprec"
     docker = deployed["demo-docker"]
     assert docker["pull_steps"] == [{"prefect.deployments.steps.set_working_directory": {"directory": "/dprec"}}]
-    assert docker["job_variables"]["image"] == "dprec:0.2"
+    assert docker["job_variables"]["image"] == "dprec:0.3"
 
 
 @pytest.fixture
